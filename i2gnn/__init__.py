@@ -1,0 +1,1 @@
+"""Graph neural networks that can count."""

@@ -1,0 +1,60 @@
+"""The command `i2gnn`: finds the subcommand, runs it, turns errors into exit codes."""
+
+import argparse
+import logging
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from rich.console import Console
+from rich.logging import RichHandler
+
+from i2gnn.errors import InputError
+
+__all__ = ["main", "run"]
+
+COMMANDS = ("count",)
+"""One module of `i2gnn.cli` each: HELP, `add_arguments(parser)` and `execute(arguments) -> int`."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command; returns 0 when done, 1 on failure, 2 on wrong use."""
+    parser = argparse.ArgumentParser(prog="i2gnn", description="Graph neural networks that count.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    modules = {name: import_module(f"i2gnn.cli.{name}") for name in COMMANDS}
+    for name, module in modules.items():
+        command = commands.add_parser(name, help=module.HELP, description=module.HELP)
+        add_common_arguments(command)
+        module.add_arguments(command)
+    try:
+        arguments = parser.parse_args(argv)
+    except SystemExit as stop:  # argparse has printed the help or the mistake
+        return int(stop.code or 0)
+    logging.basicConfig(
+        level=logging.ERROR if arguments.quiet else logging.WARNING,
+        format="%(message)s",
+        handlers=[RichHandler(console=Console(stderr=True), show_time=False, show_path=False)],
+        force=True,
+    )
+    try:
+        return int(modules[arguments.command].execute(arguments))
+    except InputError as error:
+        print(f"i2gnn {arguments.command}: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print(f"i2gnn {arguments.command}: interrupted", file=sys.stderr)
+        return 130
+
+
+def add_common_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options that every command takes."""
+    parser.add_argument("--json", action="store_true", help="print one JSON document on stdout")
+    parser.add_argument("--quiet", action="store_true", help="no progress bars and no notices")
+    parser.add_argument("--data-root", metavar="DIR", help="folder with data sets (or I2GNN_DATA)")
+    parser.add_argument("--device", default="auto", help="cpu, cuda or auto (default)")
+    parser.add_argument("--seed", type=int, default=0, help="random seed (default 0)")
+
+
+def run() -> None:
+    """Entry point of the installed script."""
+    sys.exit(main())

@@ -1,0 +1,220 @@
+"""Many graphs in flat tensors: columns, the axes they lie along, and ragged selection.
+
+A store keeps one tensor per *column*. A column lies along an *axis* (node, edge, ...), of which
+every graph owns a contiguous range, and it may hold indices *into* an axis. That is all
+`batch`, `to`, `save` and `load` need to know, so a subclass only declares its columns.
+"""
+
+import dataclasses
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from i2gnn.errors import InputError
+from i2gnn.files import atomic_path
+
+__all__ = ["FlatStore", "column", "index_dtype", "offsets", "ragged_arange"]
+
+
+def column(along: str, into: str | None = None, optional: bool = False) -> Any:
+    """Declares a tensor field of a store.
+
+    Args:
+        along: Axis of its first dimension; "level" means the axis that the field `level` names.
+        into: Axis that its values index, if they are indices.
+        optional: Whether the field may be None, which is then its default.
+    """
+    metadata = {"along": along, "into": into}
+    if optional:
+        return dataclasses.field(default=None, metadata=metadata)
+    return dataclasses.field(metadata=metadata)
+
+
+def offsets(sizes: Tensor) -> Tensor:
+    """Exclusive prefix sums: [n] sizes to [n + 1] offsets (int64).
+
+    Example:
+        >>> offsets(torch.tensor([2, 0, 3]))
+        tensor([0, 2, 2, 5])
+    """
+    ptr = sizes.new_zeros(len(sizes) + 1, dtype=torch.int64)
+    torch.cumsum(sizes, 0, out=ptr[1:])
+    return ptr
+
+
+def ragged_arange(starts: Tensor, sizes: Tensor, total: int) -> Tensor:
+    """Concatenates arange(start, start + size) over all segments; `total` is the sum of sizes.
+
+    Example:
+        >>> ragged_arange(torch.tensor([7, 0]), torch.tensor([2, 3]), total=5)
+        tensor([7, 8, 0, 1, 2])
+    """
+    shift = starts - offsets(sizes)[:-1]
+    positions = torch.arange(total, device=starts.device)
+    return positions + torch.repeat_interleave(shift, sizes, output_size=total)
+
+
+def index_dtype(length: int) -> torch.dtype:
+    """The index type of an axis: int32 where it fits."""
+    return torch.int32 if length < 2**31 else torch.int64
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FlatStore:
+    """Base of `GraphStore` and `Subgraphs`: G graphs, each owning a range of every axis.
+
+    Attributes:
+        sizes: For each axis the range length of every graph, [G] int64, always on the host: batch
+            shapes are then known without waiting for the device.
+    """
+
+    FORMAT_VERSION: ClassVar[int] = 1
+
+    sizes: Mapping[str, Tensor]
+    level: str | None = None
+
+    @property
+    def num_graphs(self) -> int:
+        """Number of graphs G."""
+        return len(next(iter(self.sizes.values())))
+
+    def __len__(self) -> int:
+        return self.num_graphs
+
+    @cached_property
+    def offsets(self) -> Mapping[str, Tensor]:
+        """For each axis, where each graph's range starts, [G + 1] on the host."""
+        return {axis: offsets(sizes) for axis, sizes in self.sizes.items()}
+
+    def length(self, axis: str) -> int:
+        """Number of items along an axis, over all graphs."""
+        return self.num_graphs if axis == "graph" else int(self.offsets[axis][-1])
+
+    @cached_property
+    def columns(self) -> dict[str, Tensor]:
+        """The columns that are present, by name."""
+        names = (f.name for f in dataclasses.fields(self) if "along" in f.metadata)
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
+
+    def axis_of(self, name: str) -> str:
+        """The axis a column lies along."""
+        along: str = self.__dataclass_fields__[name].metadata["along"]
+        if along != "level":
+            return along
+        assert self.level is not None, "a store with targets has a level"
+        return self.level
+
+    def index_of(self, name: str) -> str | None:
+        """The axis a column's values index, or None if they are not indices."""
+        into: str | None = self.__dataclass_fields__[name].metadata["into"]
+        return into
+
+    @property
+    def device(self) -> torch.device:
+        """Where the columns are."""
+        return next(iter(self.columns.values())).device
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the columns in bytes."""
+        return sum(tensor.nbytes for tensor in self.columns.values())
+
+    def to(
+        self, device: torch.device | str | None = None, dtype: torch.dtype | None = None
+    ) -> Self:
+        """Moves the columns to a device; `dtype` changes the floating-point ones."""
+        moved: dict[str, Any] = {
+            name: tensor.to(device=device, dtype=dtype if tensor.is_floating_point() else None)
+            for name, tensor in self.columns.items()
+        }
+        return dataclasses.replace(self, **moved)
+
+    def batch(self, indices: Tensor | Iterable[int]) -> Self:
+        """Selects graphs, in the given order, as a store of their own.
+
+        One ragged gather per column; no Python per graph. Repeated indices are legal.
+        """
+        chosen = self._graph_indices(indices)
+        sizes = {axis: sizes[chosen] for axis, sizes in self.sizes.items()}
+        old = {axis: ptr[:-1][chosen] for axis, ptr in self.offsets.items()}
+        shift = {axis: offsets(sizes[axis])[:-1] - old[axis] for axis in sizes}
+        totals = {axis: int(sizes[axis].sum()) for axis in sizes}
+
+        device = self.device
+        chosen = chosen.to(device, non_blocking=True)
+        sizes_there = {axis: s.to(device, non_blocking=True) for axis, s in sizes.items()}
+        shift = {axis: s.to(device, non_blocking=True) for axis, s in shift.items()}
+        positions = {
+            axis: ragged_arange(old[axis].to(device, non_blocking=True), sizes_there[axis], total)
+            for axis, total in totals.items()
+        }
+        positions["graph"] = chosen
+
+        taken: dict[str, Any] = {}
+        for name, tensor in self.columns.items():
+            axis, into = self.axis_of(name), self.index_of(name)
+            values = tensor.index_select(0, positions[axis])
+            if into is not None:
+                moved = torch.repeat_interleave(
+                    shift[into], sizes_there[axis], output_size=totals[axis]
+                )
+                values = (values + moved).to(tensor.dtype)
+            taken[name] = values
+        return dataclasses.replace(self, sizes=sizes, **taken)
+
+    def _graph_indices(self, indices: Tensor | Iterable[int]) -> Tensor:
+        if not isinstance(indices, Tensor):
+            indices = torch.as_tensor(np.asarray(list(indices), dtype=np.int64))
+        chosen = indices.to(device="cpu", dtype=torch.int64).flatten()
+        if len(chosen) and (int(chosen.min()) < 0 or int(chosen.max()) >= len(self)):
+            raise IndexError(
+                f"graph indices must lie in 0..{len(self) - 1}, "
+                f"got {int(chosen.min())}..{int(chosen.max())}"
+            )
+        return chosen
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the store to one safetensors file; settings are JSON in its header."""
+        tensors = {name: t.detach().cpu().contiguous() for name, t in self.columns.items()}
+        tensors |= {f"sizes.{axis}": s.contiguous() for axis, s in self.sizes.items()}
+        header = {"kind": type(self).__name__, "version": self.FORMAT_VERSION} | {
+            f.name: getattr(self, f.name)
+            for f in dataclasses.fields(self)
+            if "along" not in f.metadata and f.name != "sizes"
+        }
+        with atomic_path(path) as temporary:
+            save_file(tensors, temporary, metadata={"i2gnn": json.dumps(header)})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Reads what `save` wrote; nothing in the file is ever executed."""
+        path = Path(path)
+        if not path.is_file():
+            raise InputError(f"{path}: no such file; expected a saved {cls.__name__}")
+        try:
+            with safe_open(path, framework="pt") as file:
+                header = json.loads((file.metadata() or {}).get("i2gnn", "{}"))
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        except (SafetensorError, json.JSONDecodeError) as error:
+            raise InputError(f"{path}: not a saved {cls.__name__} ({error})") from error
+        kind, version = header.pop("kind", None), header.pop("version", None)
+        if (kind, version) != (cls.__name__, cls.FORMAT_VERSION):
+            raise InputError(
+                f"{path}: holds {kind or 'no known kind'} in format {version}; "
+                f"expected {cls.__name__} in format {cls.FORMAT_VERSION}"
+            )
+        sizes = {n.removeprefix("sizes."): t for n, t in tensors.items() if n.startswith("sizes.")}
+        columns = {name: t for name, t in tensors.items() if not name.startswith("sizes.")}
+        settings = {k: tuple(v) if isinstance(v, list) else v for k, v in header.items()}
+        fields: dict[str, Any] = columns | settings
+        return cls(sizes=sizes, **fields)

@@ -1,0 +1,267 @@
+"""`GraphStore`: a whole data set of graphs in flat tensors."""
+
+import dataclasses
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from i2gnn.graphs import convert
+from i2gnn.graphs.flat import FlatStore, column, index_dtype, offsets
+from i2gnn.graphs.raw import Level, RawGraphs, clean
+
+if TYPE_CHECKING:
+    import networkx
+    from torch_geometric.data import Data
+
+__all__ = ["GraphStore"]
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GraphStore(FlatStore):
+    """G undirected graphs with N nodes and E directed edges in all, in flat tensors.
+
+    Every edge is stored in both directions, sorted by (receiving node, sending node): the edges of
+    node k are a contiguous range, in which `neighbor` holds the nodes l it receives from. Node ids
+    are global, that is, counted over all graphs of the store.
+
+    Attributes:
+        degree: [N], number of neighbours.
+        neighbor: [E], the sending node l of each edge k <- l.
+        x: [N, F], node features, or None.
+        edge_attr: [E, F], edge features, or None.
+        y: [N | E | G, T], targets at the store's `level`, or None.
+        level: "node", "edge" or "graph": what a row of `y` belongs to.
+
+    Example:
+        >>> store = GraphStore.from_edge_lists([[(0, 1), (1, 2)], [(0, 1)]], symmetrize=True)
+        >>> store
+        GraphStore(graphs=2, nodes=5, edges=6)
+        >>> store.batch([1]).edge_index
+        tensor([[1, 0],
+                [0, 1]])
+    """
+
+    degree: Tensor = column("node")
+    neighbor: Tensor = column("edge", into="node")
+    x: Tensor | None = column("node", optional=True)
+    edge_attr: Tensor | None = column("edge", optional=True)
+    y: Tensor | None = column("level", optional=True)
+
+    # -- construction ------------------------------------------------------------------------
+
+    @classmethod
+    def from_edge_lists(
+        cls,
+        edge_lists: Iterable[Any],
+        num_nodes: Sequence[int] | None = None,
+        *,
+        x: Any = None,
+        edge_attr: Any = None,
+        y: Any = None,
+        level: Level | None = None,
+        symmetrize: bool = False,
+        drop_duplicates: bool = False,
+        drop_self_loops: bool = False,
+    ) -> Self:
+        """Builds graphs from one list of (source, target) pairs each.
+
+        Args:
+            edge_lists: One [E, 2] list or array per graph, node ids from 0.
+            num_nodes: Nodes of each graph; without it the largest id decides.
+            x: Node features of all graphs, concatenated: [N, F].
+            edge_attr: Edge features in the order of the lists, concatenated: [E, F].
+            y: Targets, concatenated: one row per node, edge or graph.
+            level: What a row of `y` belongs to.
+            symmetrize: Adds missing reverse edges, with the same features.
+            drop_duplicates: Keeps the first of edges given twice instead of failing.
+            drop_self_loops: Leaves self-loops out instead of failing.
+        """
+        raw = convert.raw_from_edge_lists(
+            edge_lists,
+            num_nodes,
+            x=None if x is None else np.asarray(x),
+            edge_attr=None if edge_attr is None else np.asarray(edge_attr),
+            y=None if y is None else np.asarray(y),
+            level=level,
+        )
+        return cls.from_raw(
+            raw,
+            symmetrize=symmetrize,
+            drop_duplicates=drop_duplicates,
+            drop_self_loops=drop_self_loops,
+        )
+
+    @classmethod
+    def from_pyg(
+        cls,
+        graphs: "Data | Iterable[Data]",
+        *,
+        level: Level | None = None,
+        symmetrize: bool = False,
+        drop_duplicates: bool = False,
+        drop_self_loops: bool = False,
+    ) -> Self:
+        """Builds graphs from PyG's `Data`: `x`, `edge_index`, `edge_attr` and `y`."""
+        graphs = [graphs] if hasattr(graphs, "edge_index") else graphs
+        return cls.from_raw(
+            convert.raw_from_pyg(graphs, level),
+            symmetrize=symmetrize,
+            drop_duplicates=drop_duplicates,
+            drop_self_loops=drop_self_loops,
+        )
+
+    @classmethod
+    def from_networkx(
+        cls, graphs: "networkx.Graph | Iterable[networkx.Graph]", *, drop_self_loops: bool = False
+    ) -> Self:
+        """Builds graphs from networkx; nodes are numbered in each graph's own order."""
+        graphs = [graphs] if hasattr(graphs, "adj") else graphs
+        raw = convert.raw_from_networkx(graphs)
+        return cls.from_raw(raw, drop_duplicates=True, drop_self_loops=drop_self_loops)
+
+    @classmethod
+    def from_graph6(cls, lines: str | Iterable[str]) -> Self:
+        """Builds graphs from graph6 or sparse6 text, one graph a line."""
+        lines = lines.splitlines() if isinstance(lines, str) else lines
+        return cls.from_networkx(convert.parse_graph6(lines))
+
+    @classmethod
+    def from_smiles(
+        cls,
+        smiles: str | Iterable[str],
+        *,
+        y: Any = None,
+        level: Level = "graph",
+        explicit_hydrogens: bool = False,
+        on_error: Literal["raise", "skip"] = "raise",
+    ) -> Self:
+        """Builds molecules from SMILES with RDKit.
+
+        `x` and `edge_attr` are the integer columns `convert.ATOM_FEATURES` and
+        `convert.BOND_FEATURES`. With `on_error="skip"` unreadable SMILES are left out, together
+        with their graph-level target.
+        """
+        smiles = [smiles] if isinstance(smiles, str) else list(smiles)
+        raw, kept = convert.raw_from_molecules(smiles, explicit_hydrogens, on_error)
+        if len(kept) < len(smiles):
+            log.warning("left out %d of %d SMILES", len(smiles) - len(kept), len(smiles))
+        if y is not None:
+            y = np.asarray(y)
+            raw = dataclasses.replace(raw, y=y[kept] if level == "graph" else y, level=level)
+        return cls.from_raw(raw)
+
+    @classmethod
+    def from_raw(
+        cls,
+        raw: RawGraphs,
+        *,
+        symmetrize: bool = False,
+        drop_duplicates: bool = False,
+        drop_self_loops: bool = False,
+    ) -> Self:
+        """Checks, cleans and sorts raw graphs; what was dropped or added is logged."""
+        raw, cleaning = clean(
+            raw,
+            symmetrize=symmetrize,
+            drop_duplicates=drop_duplicates,
+            drop_self_loops=drop_self_loops,
+        )
+        if cleaning.self_loops or cleaning.duplicates:
+            log.warning(
+                "dropped %d self-loops and %d duplicate edges",
+                cleaning.self_loops,
+                cleaning.duplicates,
+            )
+        nodes = int(raw.num_nodes.sum())
+        return cls(
+            sizes={"node": torch.as_tensor(raw.num_nodes), "edge": torch.as_tensor(raw.num_edges)},
+            degree=torch.as_tensor(np.bincount(raw.edges[:, 1], minlength=nodes)).to(torch.int32),
+            neighbor=torch.as_tensor(raw.edges[:, 0]).to(index_dtype(nodes)),
+            x=_feature(raw.x),
+            edge_attr=_feature(raw.edge_attr),
+            y=_feature(raw.y),
+            level=raw.level,
+        )
+
+    def with_targets(self, y: Tensor, level: Level) -> Self:
+        """The same graphs with other targets; a vector becomes one column."""
+        y = y if y.dim() > 1 else y.unsqueeze(1)
+        if len(y) != self.length(level):
+            raise ValueError(f"y has {len(y)} rows; expected {self.length(level)}, one per {level}")
+        return dataclasses.replace(self, y=y, level=level)
+
+    # -- sizes and maps ----------------------------------------------------------------------
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of nodes N over all graphs."""
+        return self.length("node")
+
+    @property
+    def num_edges(self) -> int:
+        """Number of directed edges E over all graphs."""
+        return self.length("edge")
+
+    @cached_property
+    def edge_ptr(self) -> Tensor:
+        """Where the edges of each node start, [N + 1]."""
+        return offsets(self.degree)
+
+    @cached_property
+    def edge_to_node(self) -> Tensor:
+        """The receiving node k of each edge k <- l, [E] int64."""
+        nodes = torch.arange(self.num_nodes, device=self.device)
+        return torch.repeat_interleave(nodes, self.degree, output_size=self.num_edges)
+
+    @cached_property
+    def edge_index(self) -> Tensor:
+        """PyG's (source, target) of each edge, [2, E] int64."""
+        return torch.stack([self.neighbor.long(), self.edge_to_node])
+
+    @cached_property
+    def reverse_edge(self) -> Tensor:
+        """The edge l <- k of each edge k <- l, [E]."""
+        # Edges are sorted by (k, l); sorted by (l, k), the t-th is the reverse of edge t.
+        return torch.argsort(self.neighbor.long() * self.num_nodes + self.edge_to_node)
+
+    @cached_property
+    def node_to_graph(self) -> Tensor:
+        """The graph of each node, [N]."""
+        return self._to_graph("node")
+
+    @cached_property
+    def edge_to_graph(self) -> Tensor:
+        """The graph of each edge, [E]."""
+        return self._to_graph("edge")
+
+    def _to_graph(self, axis: str) -> Tensor:
+        graphs = torch.arange(len(self), device=self.device)
+        sizes = self.sizes[axis].to(self.device)
+        return torch.repeat_interleave(graphs, sizes, output_size=self.length(axis))
+
+    def __repr__(self) -> str:
+        parts = [f"graphs={len(self)}"]
+        parts += [f"{axis}s={self.length(axis)}" for axis in self.sizes]
+        for name in ("x", "edge_attr", "y"):
+            tensor = getattr(self, name)
+            if tensor is not None:
+                at = f"@{self.level}" if name == "y" else ""
+                parts.append(f"{name}=[{', '.join(map(str, tensor.shape))}]{at}")
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+
+def _feature(values: Any) -> Tensor | None:
+    """Features as a matrix: floats in single precision, integers and booleans as int64."""
+    if values is None:
+        return None
+    tensor = torch.as_tensor(np.ascontiguousarray(values))
+    tensor = tensor if tensor.dim() > 1 else tensor.unsqueeze(1)
+    return tensor.float() if tensor.is_floating_point() else tensor.long()

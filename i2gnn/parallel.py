@@ -1,0 +1,85 @@
+"""Compiled loops over ranges of items, run on threads.
+
+A kernel is a numba function `kernel(start, stop, *arrays)` that releases the GIL and writes only
+the outputs of its own items, so the result does not depend on how the range is cut. Plain threads
+rather than numba's own pool: they survive a fork (PyG's `DataLoader` workers), honour
+`torch.set_num_threads`, and report progress between chunks.
+"""
+
+import functools
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar, cast
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from i2gnn.progress import progress_bar
+
+__all__ = ["jit", "run_chunks"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def jit(function: F) -> F:
+    """Compiles a function with numba: cached on disk, GIL released."""
+    import numba
+
+    return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
+
+
+def run_chunks(
+    kernel: Callable[..., object],
+    count: int,
+    arguments: Sequence[object],
+    *,
+    weights: npt.NDArray[np.integer[Any]] | None = None,
+    chunks: int = 256,
+    description: str = "",
+) -> None:
+    """Calls `kernel(start, stop, *arguments)` on ranges that cover 0 .. count.
+
+    Args:
+        kernel: Function compiled by `jit`.
+        count: Number of items.
+        arguments: Passed on after the range.
+        weights: Work per item, [count]; the ranges then hold about equal work.
+        chunks: Number of ranges at most; more means smoother progress and balance.
+        description: Shows a progress bar under this title; empty for none.
+    """
+    bounds = _cut(count, weights, chunks)
+    threads = torch.get_num_threads()
+    with progress_bar(description, count, enabled=bool(description)) as advance:
+        ranges = list(zip(bounds[:-1], bounds[1:], strict=True))
+        if threads == 1 or len(ranges) <= 1:
+            for start, stop in ranges:
+                kernel(start, stop, *arguments)
+                advance(stop - start)
+            return
+        futures = [_pool(threads, os.getpid()).submit(kernel, *r, *arguments) for r in ranges]
+        try:
+            for (start, stop), future in zip(ranges, futures, strict=True):
+                future.result()
+                advance(stop - start)
+        finally:
+            for future in futures:
+                future.cancel()
+
+
+def _cut(count: int, weights: npt.NDArray[np.integer[Any]] | None, chunks: int) -> list[int]:
+    """Bounds of at most `chunks` ranges over 0 .. count, of about equal weight."""
+    chunks = max(1, min(chunks, count))
+    if weights is None:
+        return [count * c // chunks for c in range(chunks + 1)]
+    total = np.cumsum(weights, dtype=np.float64)
+    targets = total[-1] * np.arange(1, chunks) / chunks if count else []
+    inner = np.searchsorted(total, targets, side="right")
+    return [int(b) for b in np.unique(np.concatenate([[0], inner, [count]]))]
+
+
+@functools.cache
+def _pool(threads: int, process: int) -> ThreadPoolExecutor:
+    """One pool per process: threads do not live on in a forked child."""
+    return ThreadPoolExecutor(threads, thread_name_prefix="i2gnn")
