@@ -1,1 +1,6 @@
-"""TODO."""
+"""Exact counts of cycles, paths, graphlets and any small pattern, per node, edge or graph."""
+
+from i2gnn.counting.api import Counts, count
+from i2gnn.counting.patterns import CATALOGUE, PAPER_TARGETS, Pattern, resolve
+
+__all__ = ["CATALOGUE", "PAPER_TARGETS", "Counts", "Pattern", "count", "resolve"]
