@@ -69,7 +69,7 @@ def index_dtype(length: int) -> torch.dtype:
     return torch.int32 if length < 2**31 else torch.int64
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class FlatStore:
     """Base of `GraphStore` and `Subgraphs`: G graphs, each owning a range of every axis.
 
@@ -105,6 +105,21 @@ class FlatStore:
         """The columns that are present, by name."""
         names = (f.name for f in dataclasses.fields(self) if "along" in f.metadata)
         return {name: value for name in names if (value := getattr(self, name)) is not None}
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The fields that are neither columns nor sizes; they can be written as JSON."""
+        names = (f.name for f in dataclasses.fields(self) if "along" not in f.metadata)
+        return {name: getattr(self, name) for name in names if name != "sizes"}
+
+    @classmethod
+    def from_parts(
+        cls, sizes: Mapping[str, Tensor], columns: Mapping[str, Tensor], settings: dict[str, Any]
+    ) -> Self:
+        """Puts a store together from its parts; JSON's lists become tuples again."""
+        plain = {k: tuple(v) if isinstance(v, list) else v for k, v in settings.items()}
+        fields: dict[str, Any] = {**columns, **plain}
+        return cls(sizes=sizes, **fields)
 
     def axis_of(self, name: str) -> str:
         """The axis a column lies along."""
@@ -187,11 +202,7 @@ class FlatStore:
         """Writes the store to one safetensors file; settings are JSON in its header."""
         tensors = {name: t.detach().cpu().contiguous() for name, t in self.columns.items()}
         tensors |= {f"sizes.{axis}": s.contiguous() for axis, s in self.sizes.items()}
-        header = {"kind": type(self).__name__, "version": self.FORMAT_VERSION} | {
-            f.name: getattr(self, f.name)
-            for f in dataclasses.fields(self)
-            if "along" not in f.metadata and f.name != "sizes"
-        }
+        header = {"kind": type(self).__name__, "version": self.FORMAT_VERSION} | self.settings
         with atomic_path(path) as temporary:
             save_file(tensors, temporary, metadata={"i2gnn": json.dumps(header)})
 
@@ -215,6 +226,4 @@ class FlatStore:
             )
         sizes = {n.removeprefix("sizes."): t for n, t in tensors.items() if n.startswith("sizes.")}
         columns = {name: t for name, t in tensors.items() if not name.startswith("sizes.")}
-        settings = {k: tuple(v) if isinstance(v, list) else v for k, v in header.items()}
-        fields: dict[str, Any] = columns | settings
-        return cls(sizes=sizes, **fields)
+        return cls.from_parts(sizes, columns, header)

@@ -24,7 +24,7 @@ __all__ = ["GraphStore"]
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class GraphStore(FlatStore):
     """G undirected graphs with N nodes and E directed edges in all, in flat tensors.
 
@@ -249,13 +249,17 @@ class GraphStore(FlatStore):
 
     def __repr__(self) -> str:
         parts = [f"graphs={len(self)}"]
-        parts += [f"{axis}s={self.length(axis)}" for axis in self.sizes]
+        parts += [f"{_plural(axis)}={self.length(axis)}" for axis in self.sizes]
         for name in ("x", "edge_attr", "y"):
             tensor = getattr(self, name)
             if tensor is not None:
                 at = f"@{self.level}" if name == "y" else ""
                 parts.append(f"{name}=[{', '.join(map(str, tensor.shape))}]{at}")
         return f"{type(self).__name__}({', '.join(parts)})"
+
+
+def _plural(axis: str) -> str:
+    return f"{axis}es" if axis.endswith("ch") else f"{axis}s"
 
 
 def _feature(values: Any) -> Tensor | None:

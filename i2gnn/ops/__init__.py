@@ -1,1 +1,138 @@
-"""TODO."""
+"""Ops on rows: one public function each, and one implementation per device.
+
+`reference` holds the definitions in plain PyTorch; `cpu` holds compiled kernels. An op picks by
+the device of its input, unless `backend("reference")` is in force.
+"""
+
+import contextlib
+from collections.abc import Iterator
+from contextvars import ContextVar
+from functools import cache
+from importlib.util import find_spec
+from typing import Literal
+
+from torch import Tensor
+
+from i2gnn.graphs.store import GraphStore
+from i2gnn.ops import reference
+from i2gnn.ops.reference import Reduce
+from i2gnn.subgraphs.structure import Subgraphs
+
+__all__ = [
+    "Reduce",
+    "aggregate",
+    "backend",
+    "gru_update",
+    "lookup",
+    "pool_branches",
+    "pool_context",
+    "pool_graphs",
+    "pool_nodes",
+    "spread_nodes",
+]
+
+Backend = Literal["auto", "reference"]
+_backend: ContextVar[Backend] = ContextVar("i2gnn.ops.backend", default="auto")
+
+
+@contextlib.contextmanager
+def backend(name: Backend) -> Iterator[None]:
+    """Chooses the implementation inside a `with` block: "auto" or "reference"."""
+    if name not in ("auto", "reference"):
+        raise ValueError(f"backend must be 'auto' or 'reference', got {name!r}")
+    token = _backend.set(name)
+    try:
+        yield
+    finally:
+        _backend.reset(token)
+
+
+def aggregate(h: Tensor, subgraphs: Subgraphs, edge_attr: Tensor | None = None) -> Tensor:
+    """Sums over the neighbours of each node, inside its ego-net (Eq. 6).
+
+        out[i,j,k] = sum of h[i,j,l] over l in N_i(k)                      without edge features
+        out[i,j,k] = sum of relu(h[i,j,l] + e[k,l]) over l in N_i(k)       with edge features
+
+    Shapes:
+        h: [R, D].
+        edge_attr: [E, D], one row per edge k <- l of the graphs.
+        returns: [R, D].
+    """
+    if _use_cpu(h):
+        from i2gnn.ops import cpu
+
+        return cpu.aggregate(h, subgraphs, edge_attr)
+    return reference.aggregate(h, subgraphs, edge_attr)
+
+
+def pool_nodes(h: Tensor, subgraphs: Subgraphs, reduce: Reduce = "sum") -> Tensor:
+    """Pools each subgraph over its nodes: [R, D] rows (i, k, j) to [B, D] branches (i, j)."""
+    if _use_cpu(h):
+        from i2gnn.ops import cpu
+
+        return cpu.pool_nodes(h, subgraphs, reduce)
+    return reference.pool_nodes(h, subgraphs, reduce)
+
+
+def pool_branches(h: Tensor, subgraphs: Subgraphs, reduce: Reduce = "sum") -> Tensor:
+    """Pools each root over its branches: [B, D] to [N, D]."""
+    return reference.pool_branches(h, subgraphs, reduce)
+
+
+def pool_graphs(h: Tensor, graphs: GraphStore, reduce: Reduce = "sum") -> Tensor:
+    """Pools each graph over its nodes: [N, D] to [G, D]; an empty graph gets zeros."""
+    return reference.pool_graphs(h, graphs, reduce)
+
+
+def pool_context(h: Tensor, subgraphs: Subgraphs, reduce: Reduce = "sum") -> Tensor:
+    """Pools each node over all subgraphs that contain it: [R, D] rows (., k, .) to [N, D]."""
+    return reference.pool_context(h, subgraphs, reduce)
+
+
+def spread_nodes(x: Tensor, subgraphs: Subgraphs) -> Tensor:
+    """Copies node features to rows: out[i,j,k] = x[k], [N, D] to [R, D]."""
+    return reference.spread_nodes(x, subgraphs)
+
+
+def lookup(table: Tensor, code: Tensor) -> Tensor:
+    """Reads a row of a small table per label: out[r] = table[code[r]], [C, D] to [R, D]."""
+    return reference.lookup(table, code)
+
+
+def gru_update(
+    message: Tensor,
+    h: Tensor,
+    weight_message: Tensor,
+    weight_state: Tensor,
+    bias_message: Tensor,
+    bias_state: Tensor,
+) -> Tensor:
+    """Updates states by a gated recurrent unit, as `torch.nn.GRUCell` with transposed weights.
+
+        reset, update = sigmoid(message W_m + h W_h)        (first and second third of the columns)
+        new           = tanh(message W_m + reset * (h W_h)) (last third)
+        out           = (1 - update) * new + update * h
+
+    Shapes:
+        message: [R, C].
+        h: [R, D].
+        weight_message: [C, 3 D].
+        weight_state: [D, 3 D].
+        bias_message, bias_state: [3 D].
+        returns: [R, D].
+    """
+    arguments = (message, h, weight_message, weight_state, bias_message, bias_state)
+    if _use_cpu(h):
+        from i2gnn.ops import cpu
+
+        return cpu.gru_update(*arguments)
+    return reference.gru_update(*arguments)
+
+
+def _use_cpu(h: Tensor) -> bool:
+    return h.device.type == "cpu" and _backend.get() == "auto" and _have_numba()
+
+
+@cache
+def _have_numba() -> bool:
+    return find_spec("numba") is not None

@@ -1,0 +1,188 @@
+"""Message-passing layers lifted to rows: each passes messages inside every subgraph (Eq. 6).
+
+All share one signature, `conv(h, subgraphs, edge_attr)`: [R, D_in] rows to [R, D_out], where
+`edge_attr` [E, F] are the edge features of the graphs, or None.
+"""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from i2gnn import ops
+from i2gnn.nn.mlp import mlp
+from i2gnn.subgraphs.structure import Subgraphs
+
+__all__ = ["CONVS", "GIN", "GINE", "Conv", "GatedGraph", "GraphConv", "NNConv", "make_conv"]
+
+
+class Conv(nn.Module):
+    """Base of the layers.
+
+    Attributes:
+        needs_edge_attr: Whether the layer cannot run without edge features.
+        ends_in_activation: Whether its output is already the result of a non-linearity, so that
+            a network should not add one.
+    """
+
+    needs_edge_attr = False
+    ends_in_activation = False
+
+    def __init__(self, in_channels: int, out_channels: int) -> None:
+        super().__init__()
+        self.in_channels = in_channels
+        self.out_channels = out_channels
+
+    def forward(self, h: Tensor, subgraphs: Subgraphs, edge_attr: Tensor | None = None) -> Tensor:
+        """[R, in_channels] to [R, out_channels]."""
+        raise NotImplementedError
+
+    def extra_repr(self) -> str:
+        """Widths."""
+        return f"{self.in_channels}, {self.out_channels}"
+
+
+class GIN(Conv):
+    """Graph isomorphism layer (Xu et al. 2019).
+
+    h'[i,j,k] = mlp((1 + eps) h[i,j,k] + sum of h[i,j,l] over l in N_i(k))
+    """
+
+    def __init__(self, in_channels: int, out_channels: int) -> None:
+        super().__init__(in_channels, out_channels)
+        self.eps = nn.Parameter(torch.zeros(()))
+        self.mlp = mlp([in_channels, out_channels, out_channels])
+
+    def forward(self, h: Tensor, subgraphs: Subgraphs, edge_attr: Tensor | None = None) -> Tensor:
+        """[R, in_channels] to [R, out_channels]; edge features are not used."""
+        result: Tensor = self.mlp((1 + self.eps) * h + ops.aggregate(h, subgraphs))
+        return result
+
+
+class GINE(Conv):
+    """Graph isomorphism layer with edge features (Hu et al. 2020).
+
+    h'[i,j,k] = mlp((1 + eps) h[i,j,k] + sum of relu(h[i,j,l] + W e[k,l]) over l in N_i(k))
+    """
+
+    needs_edge_attr = True
+
+    def __init__(self, in_channels: int, out_channels: int, edge_channels: int) -> None:
+        super().__init__(in_channels, out_channels)
+        self.eps = nn.Parameter(torch.zeros(()))
+        self.edge = nn.Linear(edge_channels, in_channels)
+        self.mlp = mlp([in_channels, out_channels, out_channels])
+
+    def forward(self, h: Tensor, subgraphs: Subgraphs, edge_attr: Tensor | None = None) -> Tensor:
+        """[R, in_channels] to [R, out_channels]."""
+        message = ops.aggregate(h, subgraphs, self.edge(_require(edge_attr, self)))
+        result: Tensor = self.mlp((1 + self.eps) * h + message)
+        return result
+
+
+class GatedGraph(Conv):
+    """Gated graph layer (Li et al. 2016): a GRU fed with the sum of the neighbours.
+
+    h'[i,j,k] = GRU(W sum of h[i,j,l] over l in N_i(k), h[i,j,k])
+    """
+
+    ends_in_activation = True
+
+    def __init__(self, in_channels: int, out_channels: int) -> None:
+        super().__init__(in_channels, out_channels)
+        if in_channels != out_channels:
+            raise ValueError(f"GatedGraph keeps its width, got {in_channels} to {out_channels}")
+        self.weight = nn.Parameter(torch.empty(in_channels, in_channels))
+        self.gru = nn.GRUCell(in_channels, in_channels)
+        bound = 1 / math.sqrt(in_channels)
+        nn.init.uniform_(self.weight, -bound, bound)
+
+    def forward(self, h: Tensor, subgraphs: Subgraphs, edge_attr: Tensor | None = None) -> Tensor:
+        """[R, in_channels] to the same; edge features are not used."""
+        # The message weight and the GRU's input weight follow each other without a
+        # non-linearity: multiplied once, they cost one product per row instead of two.
+        return ops.gru_update(
+            ops.aggregate(h, subgraphs),
+            h,
+            self.weight @ self.gru.weight_ih.t(),
+            self.gru.weight_hh.t(),
+            self.gru.bias_ih,
+            self.gru.bias_hh,
+        )
+
+
+class GraphConv(Conv):
+    """Linear graph layer (Morris et al. 2019).
+
+    h'[i,j,k] = W_1 h[i,j,k] + W_2 sum of h[i,j,l] over l in N_i(k)
+    """
+
+    def __init__(self, in_channels: int, out_channels: int) -> None:
+        super().__init__(in_channels, out_channels)
+        self.own = nn.Linear(in_channels, out_channels)
+        self.neighbors = nn.Linear(in_channels, out_channels, bias=False)
+
+    def forward(self, h: Tensor, subgraphs: Subgraphs, edge_attr: Tensor | None = None) -> Tensor:
+        """[R, in_channels] to [R, out_channels]; edge features are not used."""
+        result: Tensor = self.own(h) + self.neighbors(ops.aggregate(h, subgraphs))
+        return result
+
+
+class NNConv(Conv):
+    """Layer whose message weight depends on the edge (Gilmer et al. 2017).
+
+    h'[i,j,k] = W h[i,j,k] + sum of net(e[k,l]) h[i,j,l] over l in N_i(k)
+
+    `net` maps edge features to a matrix. Equal edges share it, so it is computed once per distinct
+    edge, and messages over equal edges are one matrix product.
+    """
+
+    needs_edge_attr = True
+
+    def __init__(
+        self, in_channels: int, out_channels: int, edge_channels: int, hidden_channels: int = 128
+    ) -> None:
+        super().__init__(in_channels, out_channels)
+        self.own = nn.Linear(in_channels, out_channels)
+        self.net = mlp([edge_channels, hidden_channels, in_channels * out_channels])
+
+    def forward(self, h: Tensor, subgraphs: Subgraphs, edge_attr: Tensor | None = None) -> Tensor:
+        """[R, in_channels] to [R, out_channels]."""
+        kinds, kind_of_edge = torch.unique(_require(edge_attr, self), dim=0, return_inverse=True)
+        weights = self.net(kinds).view(len(kinds), self.in_channels, self.out_channels)
+        sent_from, sent_to, link = subgraphs.message_rows
+        kind = kind_of_edge[subgraphs.link_to_edge[link]]  # [M]
+        order = torch.argsort(kind, stable=True)
+        ends = torch.bincount(kind, minlength=len(kinds)).cumsum(0)[:-1].cpu()
+        out: Tensor = self.own(h)
+        for weight, chosen in zip(weights, order.tensor_split(ends), strict=True):
+            out = out.index_add(0, sent_to[chosen], h[sent_from[chosen]] @ weight)
+        return out
+
+
+CONVS: dict[str, type[Conv]] = {
+    "gin": GIN,
+    "gine": GINE,
+    "gated": GatedGraph,
+    "graph": GraphConv,
+    "nn": NNConv,
+}
+"""Layers by the name they have in configs."""
+
+
+def make_conv(name: str, in_channels: int, out_channels: int, edge_channels: int = 0) -> Conv:
+    """Builds a layer by name; `edge_channels` goes to those that use edge features."""
+    if name not in CONVS:
+        raise ValueError(f"unknown conv {name!r}; expected one of {', '.join(CONVS)}")
+    conv = CONVS[name]
+    if not issubclass(conv, GINE | NNConv):
+        return conv(in_channels, out_channels)
+    if edge_channels < 1:
+        raise ValueError(f"conv {name!r} uses edge features; pass edge_channels of at least 1")
+    return conv(in_channels, out_channels, edge_channels)
+
+
+def _require(edge_attr: Tensor | None, conv: Conv) -> Tensor:
+    if edge_attr is None:
+        raise ValueError(f"{type(conv).__name__} needs edge features, the graphs have none")
+    return edge_attr

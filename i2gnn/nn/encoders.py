@@ -1,0 +1,91 @@
+"""From labels and node features to the first states, and labels again in later layers."""
+
+import torch
+from torch import Tensor, nn
+
+from i2gnn import ops
+from i2gnn.subgraphs.labels import label_sizes
+from i2gnn.subgraphs.structure import Subgraphs
+
+__all__ = ["InjectLabels", "LabelEncoder"]
+
+
+class LabelEncoder(nn.Module):
+    """Embeds the labels of rows: the sum of one embedding per column, plus resistances.
+
+        z[r] = sum over columns c of table_c[labels[r, c]] + W resistance[r]
+
+    Args:
+        kinds: Label kinds, as `parse_labels` returns them.
+        hops: Radius of the ego-nets, which bounds the distances.
+        identifiers: Number of identifiers.
+        channels: Width D.
+
+    Shapes:
+        returns: [R, D].
+    """
+
+    def __init__(self, kinds: tuple[str, ...], hops: int, identifiers: int, channels: int) -> None:
+        super().__init__()
+        self.kinds = kinds
+        self.sizes = label_sizes(kinds, hops, identifiers)
+        self.tables = nn.ParameterList(torch.randn(size, channels) for size in self.sizes)
+        self.resistance = nn.Linear(identifiers, channels) if "resistance" in kinds else None
+
+    def forward(self, subgraphs: Subgraphs, then: tuple[Tensor, Tensor] | None = None) -> Tensor:
+        """Embeddings z of all rows, or z W + b if `then` gives (W, b), [D, D'] and [D'].
+
+        The product is taken on the table of all label combinations, of which there are few, and
+        not on the rows.
+        """
+        self._check(subgraphs)
+        parts = []
+        if self.tables:
+            table = self._combinations()
+            if then is not None:
+                table = torch.addmm(then[1], table, then[0])
+            assert subgraphs.label_code is not None
+            parts.append(ops.lookup(table, subgraphs.label_code))
+        if self.resistance is not None:
+            assert subgraphs.resistance is not None
+            weight, bias = self.resistance.weight.t(), self.resistance.bias
+            if then is not None:
+                weight, bias = weight @ then[0], bias @ then[0]
+                bias = bias if parts else bias + then[1]
+            parts.append(torch.addmm(bias, subgraphs.resistance.to(weight.dtype), weight))
+        return parts[0] if len(parts) == 1 else parts[0] + parts[1]
+
+    def _combinations(self) -> Tensor:
+        """Sums of embeddings for every combination of label values, in the order of the code."""
+        total, *others = self.tables
+        for table in others:
+            total = (total.unsqueeze(1) + table.unsqueeze(0)).flatten(0, 1)
+        return total
+
+    def _check(self, subgraphs: Subgraphs) -> None:
+        if subgraphs.label_kinds != self.kinds or subgraphs.label_sizes != self.sizes:
+            raise ValueError(
+                f"the model expects labels {self.kinds} of sizes {self.sizes}, the subgraphs have "
+                f"{subgraphs.label_kinds} of sizes {subgraphs.label_sizes}; "
+                "extract them with the model's own settings (model.extract)"
+            )
+
+
+class InjectLabels(nn.Module):
+    """Mixes the labels into the states again: h' = W [h, z] + b.
+
+    Shapes:
+        h: [R, D].
+        returns: [R, D].
+    """
+
+    def __init__(self, labels: LabelEncoder, channels: int) -> None:
+        super().__init__()
+        self.labels = labels
+        self.linear = nn.Linear(2 * channels, channels)
+
+    def forward(self, h: Tensor, subgraphs: Subgraphs) -> Tensor:
+        """[R, D] to [R, D]."""
+        weight_h, weight_z = self.linear.weight.t().chunk(2)
+        z = self.labels(subgraphs, then=(weight_z, self.linear.bias))
+        return torch.addmm(z, h, weight_h)

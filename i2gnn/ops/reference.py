@@ -1,0 +1,95 @@
+"""The definition of every op in plain PyTorch; kernels are held to these.
+
+Sizes: G graphs, N nodes, E edges, B branches, P pairs, R rows, Q links, D channels.
+"""
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from i2gnn.graphs.store import GraphStore
+from i2gnn.subgraphs.structure import Subgraphs
+
+__all__ = [
+    "Reduce",
+    "aggregate",
+    "gru_update",
+    "lookup",
+    "pool_branches",
+    "pool_context",
+    "pool_graphs",
+    "pool_nodes",
+    "spread_nodes",
+]
+
+Reduce = Literal["sum", "mean"]
+
+
+def aggregate(h: Tensor, subgraphs: Subgraphs, edge_attr: Tensor | None = None) -> Tensor:
+    """See `i2gnn.ops.aggregate`."""
+    sent_from, sent_to, link = subgraphs.message_rows
+    message = h.index_select(0, sent_from)  # [M, D]
+    if edge_attr is not None:
+        edge = subgraphs.link_to_edge.index_select(0, link)
+        message = torch.relu(message + edge_attr.index_select(0, edge))
+    return torch.zeros_like(h).index_add(0, sent_to, message)
+
+
+def pool_nodes(h: Tensor, subgraphs: Subgraphs, reduce: Reduce = "sum") -> Tensor:
+    """See `i2gnn.ops.pool_nodes`."""
+    return _pool(h, subgraphs.row_to_branch, subgraphs.num_branches, reduce)
+
+
+def pool_branches(h: Tensor, subgraphs: Subgraphs, reduce: Reduce = "sum") -> Tensor:
+    """See `i2gnn.ops.pool_branches`."""
+    return _pool(h, subgraphs.branch_to_root, subgraphs.num_nodes, reduce)
+
+
+def pool_graphs(h: Tensor, graphs: GraphStore, reduce: Reduce = "sum") -> Tensor:
+    """See `i2gnn.ops.pool_graphs`."""
+    return _pool(h, graphs.node_to_graph, len(graphs), reduce)
+
+
+def pool_context(h: Tensor, subgraphs: Subgraphs, reduce: Reduce = "sum") -> Tensor:
+    """See `i2gnn.ops.pool_context`."""
+    return _pool(h, subgraphs.row_to_node, subgraphs.num_nodes, reduce)
+
+
+def spread_nodes(x: Tensor, subgraphs: Subgraphs) -> Tensor:
+    """See `i2gnn.ops.spread_nodes`."""
+    return x.index_select(0, subgraphs.row_to_node)
+
+
+def lookup(table: Tensor, code: Tensor) -> Tensor:
+    """See `i2gnn.ops.lookup`."""
+    return table.index_select(0, code)
+
+
+def gru_update(
+    message: Tensor,
+    h: Tensor,
+    weight_message: Tensor,
+    weight_state: Tensor,
+    bias_message: Tensor,
+    bias_state: Tensor,
+) -> Tensor:
+    """See `i2gnn.ops.gru_update`."""
+    from_message = torch.addmm(bias_message, message, weight_message)
+    from_state = torch.addmm(bias_state, h, weight_state)
+    reset_m, update_m, new_m = from_message.chunk(3, dim=1)
+    reset_h, update_h, new_h = from_state.chunk(3, dim=1)
+    reset = torch.sigmoid(reset_m + reset_h)
+    update = torch.sigmoid(update_m + update_h)
+    new = torch.tanh(new_m + reset * new_h)
+    return new + update * (h - new)
+
+
+def _pool(h: Tensor, group: Tensor, groups: int, reduce: Reduce) -> Tensor:
+    total = h.new_zeros(groups, h.shape[1]).index_add(0, group, h)
+    if reduce == "sum":
+        return total
+    if reduce != "mean":
+        raise ValueError(f"reduce must be 'sum' or 'mean', got {reduce!r}")
+    size = torch.bincount(group, minlength=groups).clamp_(min=1)
+    return total / size.unsqueeze(1)

@@ -1,0 +1,224 @@
+"""Compiled loops over roots: breadth-first search, distances, resistance.
+
+Each handles the roots start .. stop and writes only what belongs to them.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from i2gnn.parallel import jit
+
+__all__ = ["count_pairs", "fill_pairs", "label_distances", "label_resistances"]
+
+Ints = npt.NDArray[np.int64]
+Bytes = npt.NDArray[np.uint8]
+Floats = npt.NDArray[np.float32]
+
+
+@jit
+def count_pairs(
+    start: int,
+    stop: int,
+    hops: int,
+    graph_ptr: Ints,
+    node_to_graph: Ints,
+    edge_ptr: Ints,
+    neighbor: Ints,
+    pair_count: Ints,
+    links_of_root: Ints,
+) -> None:
+    """Sizes of the ego-nets: nodes, and edges among them."""
+    first = graph_ptr[node_to_graph[start]]
+    span = graph_ptr[node_to_graph[stop - 1] + 1] - first
+    seen_by = np.full(span, -1, dtype=np.int64)
+    queue = np.empty(span, dtype=np.int64)
+    for i in range(start, stop):
+        queue[0] = i
+        seen_by[i - first] = i
+        head, tail = 0, 1
+        for _ in range(hops):
+            level_end = tail
+            while head < level_end:
+                for e in range(edge_ptr[queue[head]], edge_ptr[queue[head] + 1]):
+                    k = neighbor[e]
+                    if seen_by[k - first] != i:
+                        seen_by[k - first] = i
+                        queue[tail] = k
+                        tail += 1
+                head += 1
+        links = 0
+        for position in range(tail):
+            for e in range(edge_ptr[queue[position]], edge_ptr[queue[position] + 1]):
+                links += seen_by[neighbor[e] - first] == i
+        pair_count[i] = tail
+        links_of_root[i] = links
+
+
+@jit
+def fill_pairs(
+    start: int,
+    stop: int,
+    graph_ptr: Ints,
+    node_to_graph: Ints,
+    edge_ptr: Ints,
+    neighbor: Ints,
+    pair_ptr: Ints,
+    link_ptr: Ints,
+    pair_to_node: Ints,
+    link_count: Ints,
+    link_to_pair: Ints,
+    link_to_edge: Ints,
+) -> None:
+    """Nodes of the ego-nets in breadth-first order, and the links among them.
+
+    The number of pairs is known, so the search stops there, and `pair_to_node` is its queue.
+    """
+    first = graph_ptr[node_to_graph[start]]
+    span = graph_ptr[node_to_graph[stop - 1] + 1] - first
+    seen_by = np.full(span, -1, dtype=np.int64)
+    pair_of = np.empty(span, dtype=np.int64)
+    for i in range(start, stop):
+        seen_by[i - first] = i
+        pair_of[i - first] = pair_ptr[i]
+        pair_to_node[pair_ptr[i]] = i
+        head, tail, end = pair_ptr[i], pair_ptr[i] + 1, pair_ptr[i + 1]
+        while tail < end:
+            node = pair_to_node[head]
+            head += 1
+            for e in range(edge_ptr[node], edge_ptr[node + 1]):
+                k = neighbor[e]
+                if tail < end and seen_by[k - first] != i:
+                    seen_by[k - first] = i
+                    pair_of[k - first] = tail
+                    pair_to_node[tail] = k
+                    tail += 1
+        q = link_ptr[i]
+        for p in range(pair_ptr[i], end):
+            before = q
+            for e in range(edge_ptr[pair_to_node[p]], edge_ptr[pair_to_node[p] + 1]):
+                l = neighbor[e] - first  # noqa: E741 (the paper's name)
+                if seen_by[l] == i:
+                    link_to_pair[q] = pair_of[l]
+                    link_to_edge[q] = e
+                    q += 1
+            link_count[p] = q - before
+
+
+@jit
+def label_distances(
+    start: int,
+    stop: int,
+    predecessors: bool,
+    identifiers: int,
+    pair_ptr: Ints,
+    branch_ptr: Ints,
+    branch_to_pair: Ints,
+    link_ptr: Ints,
+    link_to_pair: Ints,
+    row_ptr: Ints,
+    labels: Bytes,
+) -> None:
+    """1 + distance inside the ego-net to the root and to the branch; 0 where unreachable.
+
+    With `predecessors` a second column behind each distance repeats it where at least two
+    neighbours lie one step closer.
+    """
+    width = 2 if predecessors else 1
+    most = 0
+    for i in range(start, stop):
+        most = max(most, pair_ptr[i + 1] - pair_ptr[i])
+    distance = np.empty(most, dtype=np.int64)
+    closer = np.empty(most, dtype=np.int64)
+    queue = np.empty(most, dtype=np.int64)
+    for i in range(start, stop):
+        base, size = pair_ptr[i], pair_ptr[i + 1] - pair_ptr[i]
+        branches = branch_ptr[i + 1] - branch_ptr[i]
+        for source in range(-1 if identifiers > 0 else 0, branches if identifiers > 1 else 0):
+            distance[:size] = -1
+            closer[:size] = 0
+            queue[0] = 0 if source < 0 else branch_to_pair[branch_ptr[i] + source] - base
+            distance[queue[0]] = 0
+            head, tail = 0, 1
+            while head < tail:
+                k = queue[head]
+                head += 1
+                for q in range(link_ptr[base + k], link_ptr[base + k + 1]):
+                    l = link_to_pair[q] - base  # noqa: E741 (the paper's name)
+                    if distance[l] < 0:
+                        distance[l] = distance[k] + 1
+                        queue[tail] = l
+                        tail += 1
+                    closer[l] += distance[l] == distance[k] + 1
+            column = 0 if source < 0 else width
+            for k in range(size):
+                low = row_ptr[base + k] + max(source, 0)
+                high = row_ptr[base + k + 1] if source < 0 else low + 1
+                for r in range(low, high):
+                    labels[r, column] = distance[k] + 1
+                    if predecessors:
+                        labels[r, column + 1] = distance[k] + 1 if closer[k] >= 2 else 0
+
+
+@jit
+def label_resistances(
+    start: int,
+    stop: int,
+    pair_ptr: Ints,
+    branch_ptr: Ints,
+    branch_to_pair: Ints,
+    link_ptr: Ints,
+    link_to_pair: Ints,
+    row_ptr: Ints,
+    resistance: Floats,
+) -> None:
+    """Resistance distance inside the ego-net to the root and to the branch.
+
+    With 1_c the indicator of component c, L + sum_c 1_c 1_c^T is invertible, and its inverse M
+    gives M_aa + M_bb - 2 M_ab inside a component; across components the distance is infinite.
+    """
+    for i in range(start, stop):
+        base, size = pair_ptr[i], pair_ptr[i + 1] - pair_ptr[i]
+        component = _components(base, size, link_ptr, link_to_pair)
+        matrix = np.zeros((size, size))
+        for a in range(size):
+            for b in range(size):
+                matrix[a, b] = 1.0 if component[a] == component[b] else 0.0
+            matrix[a, a] += link_ptr[base + a + 1] - link_ptr[base + a]
+            for q in range(link_ptr[base + a], link_ptr[base + a + 1]):
+                matrix[a, link_to_pair[q] - base] -= 1.0
+        inverse = np.linalg.inv(matrix)
+        for k in range(size):
+            for r in range(row_ptr[base + k], row_ptr[base + k + 1]):
+                for column in range(resistance.shape[1]):
+                    branch = branch_ptr[i] + r - row_ptr[base + k]
+                    a = 0 if column == 0 else branch_to_pair[branch] - base
+                    if component[a] != component[k]:
+                        resistance[r, column] = np.inf
+                    elif a == k:
+                        resistance[r, column] = 0.0
+                    else:
+                        value = inverse[a, a] + inverse[k, k] - 2.0 * inverse[a, k]
+                        resistance[r, column] = value
+
+
+@jit
+def _components(base: int, size: int, link_ptr: Ints, link_to_pair: Ints) -> Ints:
+    """Number of the connected component of each node of an ego-net, [size]."""
+    component = np.full(size, -1, dtype=np.int64)
+    queue = np.empty(size, dtype=np.int64)
+    for seed in range(size):
+        if component[seed] >= 0:
+            continue
+        component[seed] = seed
+        queue[0] = seed
+        head, tail = 0, 1
+        while head < tail:
+            k = queue[head]
+            head += 1
+            for q in range(link_ptr[base + k], link_ptr[base + k + 1]):
+                l = link_to_pair[q] - base  # noqa: E741 (the paper's name)
+                if component[l] < 0:
+                    component[l] = seed
+                    queue[tail] = l
+                    tail += 1
+    return component

@@ -1,0 +1,219 @@
+"""`Subgraphs`: the ego-nets of every root, in a layout that never copies them."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from i2gnn.graphs.flat import column, offsets, ragged_arange
+from i2gnn.graphs.store import GraphStore
+
+__all__ = ["AXES", "Subgraphs"]
+
+AXES = ("node", "edge", "branch", "pair", "link", "row")
+"""Axes of a `Subgraphs` with lengths N, E, B, P, Q, R."""
+
+
+class Segments(NamedTuple):
+    """Items sorted into groups: group g holds `items[ptr[g] : ptr[g + 1]]`."""
+
+    ptr: Tensor
+    items: Tensor
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Subgraphs(GraphStore):
+    """Graphs together with the rooted subgraphs of all their nodes.
+
+    The subgraphs G_ij of one root i share its ego-net and differ only in their labels, so the
+    ego-net is stored once and each of its nodes k carries one row per branch j:
+
+        pair p = (i, k)            P pairs, grouped by root, the root's own pair first
+        row  r = (i, k, j)         R rows; the rows of a pair are contiguous, one per branch of i
+        link q = (i, k) <- (i, l)  Q edges between pairs, grouped by the receiving pair (CSR)
+
+    With two identifiers the branches of i are its neighbours; with one there is a single branch,
+    i itself; with zero, every node is its own root with a single pair, and links are the edges of
+    the graph. An isolated root keeps one row (i, i, i).
+
+    Attributes:
+        identifiers: How many nodes of a subgraph carry a unique identifier: 0, 1 or 2.
+        hops: Radius K of the ego-nets; 0 stands for none (zero identifiers).
+        label_kinds: What `labels` and `resistance` hold; see `i2gnn.subgraphs.labels`.
+        label_sizes: Number of values of each column of `labels`.
+        branch_count: [N], branches of each root.
+        pair_count: [N], nodes of each ego-net.
+        branch_to_pair: [B], the pair (i, j) of each branch.
+        pair_to_node: [P], the node k of each pair.
+        link_count: [P], neighbours of k inside the ego-net of i.
+        link_to_pair: [Q], the sending pair (i, l) of each link.
+        link_to_edge: [Q], the edge k <- l of the graph.
+        labels: [R, L] uint8, discrete labels.
+        resistance: [R, identifiers], resistance distances, or None.
+    """
+
+    FORMAT_VERSION = 1
+
+    identifiers: int
+    hops: int
+    label_kinds: tuple[str, ...] = ()
+    label_sizes: tuple[int, ...] = ()
+    branch_count: Tensor = column("node")
+    pair_count: Tensor = column("node")
+    branch_to_pair: Tensor = column("branch", into="pair")
+    pair_to_node: Tensor = column("pair", into="node")
+    link_count: Tensor = column("pair")
+    link_to_pair: Tensor = column("link", into="pair")
+    link_to_edge: Tensor = column("link", into="edge")
+    labels: Tensor | None = column("row", optional=True)
+    resistance: Tensor | None = column("row", optional=True)
+
+    # -- sizes -------------------------------------------------------------------------------
+
+    @property
+    def num_branches(self) -> int:
+        """Number of (root, branch) subgraphs B."""
+        return self.length("branch")
+
+    @property
+    def num_pairs(self) -> int:
+        """Number of (root, node) pairs P."""
+        return self.length("pair")
+
+    @property
+    def num_links(self) -> int:
+        """Number of edges between pairs Q."""
+        return self.length("link")
+
+    @property
+    def num_rows(self) -> int:
+        """Number of (root, node, branch) rows R."""
+        return self.length("row")
+
+    # -- offsets -----------------------------------------------------------------------------
+
+    @cached_property
+    def branch_ptr(self) -> Tensor:
+        """Where the branches of each root start, [N + 1]."""
+        return offsets(self.branch_count)
+
+    @cached_property
+    def pair_ptr(self) -> Tensor:
+        """Where the pairs of each root start, [N + 1]."""
+        return offsets(self.pair_count)
+
+    @cached_property
+    def link_ptr(self) -> Tensor:
+        """Where the links of each pair start, [P + 1]."""
+        return offsets(self.link_count)
+
+    @cached_property
+    def row_count(self) -> Tensor:
+        """Rows of each pair, [P]: the branches of its root."""
+        return self.branch_count[self.pair_to_root]
+
+    @cached_property
+    def row_ptr(self) -> Tensor:
+        """Where the rows of each pair start, [P + 1]."""
+        return offsets(self.row_count)
+
+    # -- maps --------------------------------------------------------------------------------
+
+    @cached_property
+    def pair_to_root(self) -> Tensor:
+        """The root i of each pair, [P]."""
+        return self._repeat(self.pair_count, self.num_pairs)
+
+    @cached_property
+    def branch_to_root(self) -> Tensor:
+        """The root i of each branch, [B]."""
+        return self._repeat(self.branch_count, self.num_branches)
+
+    @cached_property
+    def branch_to_node(self) -> Tensor:
+        """The node j of each branch, [B]; the root itself where there is no second identifier."""
+        return self.pair_to_node[self.branch_to_pair]
+
+    @cached_property
+    def row_to_pair(self) -> Tensor:
+        """The pair (i, k) of each row, [R]."""
+        return self._repeat(self.row_count, self.num_rows)
+
+    @cached_property
+    def row_to_branch(self) -> Tensor:
+        """The branch (i, j) of each row, [R]."""
+        first = self.branch_ptr[:-1][self.pair_to_root]
+        return ragged_arange(first, self.row_count, self.num_rows)
+
+    @cached_property
+    def row_to_node(self) -> Tensor:
+        """The node k of each row, [R]."""
+        return self.pair_to_node[self.row_to_pair]
+
+    @cached_property
+    def row_of_root(self) -> Tensor:
+        """For each branch the row at k = i, [B]."""
+        root_pair = self.pair_ptr[:-1][self.branch_to_root]
+        return self.row_ptr[root_pair] + self._branch_rank
+
+    @cached_property
+    def row_of_branch(self) -> Tensor:
+        """For each branch the row at k = j, [B]."""
+        return self.row_ptr[self.branch_to_pair] + self._branch_rank
+
+    @cached_property
+    def link_to_receiver(self) -> Tensor:
+        """The receiving pair (i, k) of each link, [Q]."""
+        return self._repeat(self.link_count, self.num_links)
+
+    @cached_property
+    def message_rows(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Sending row, receiving row and link of each message, [M] each.
+
+        A link carries one message per branch of its root. Only the reference ops need this list;
+        the kernels read the links.
+        """
+        receiver = self.link_to_receiver
+        count = self.row_count[receiver]
+        link = torch.repeat_interleave(torch.arange(self.num_links, device=self.device), count)
+        sent_from = ragged_arange(self.row_ptr[self.link_to_pair], count, len(link))
+        sent_to = ragged_arange(self.row_ptr[receiver], count, len(link))
+        return sent_from, sent_to, link
+
+    @cached_property
+    def node_to_pair(self) -> Segments:
+        """The pairs (., k) of each node k."""
+        return _sort_into_groups(self.pair_to_node, self.num_nodes)
+
+    @cached_property
+    def edge_to_link(self) -> Segments:
+        """The links that run over each edge."""
+        return _sort_into_groups(self.link_to_edge, self.num_edges)
+
+    @cached_property
+    def label_code(self) -> Tensor | None:
+        """The labels of each row as one number below the product of `label_sizes`, [R] int64."""
+        if self.labels is None:
+            return None
+        code = torch.zeros(self.num_rows, dtype=torch.int64, device=self.device)
+        for values, size in zip(self.labels.unbind(1), self.label_sizes, strict=True):
+            code = code.mul_(size).add_(values)
+        return code
+
+    @cached_property
+    def _branch_rank(self) -> Tensor:
+        """Position of each branch among those of its root, [B]."""
+        branches = torch.arange(self.num_branches, device=self.device)
+        return branches - self.branch_ptr[self.branch_to_root]
+
+    def _repeat(self, counts: Tensor, total: int) -> Tensor:
+        """[n] counts to [total] owners: 0 counts[0] times, 1 counts[1] times, ..."""
+        owners = torch.arange(len(counts), device=self.device)
+        return torch.repeat_interleave(owners, counts, output_size=total)
+
+
+def _sort_into_groups(group: Tensor, groups: int) -> Segments:
+    sizes = torch.bincount(group, minlength=groups)
+    return Segments(offsets(sizes), torch.argsort(group, stable=True))

@@ -1,0 +1,100 @@
+"""The PyG way in: a transform whose result collates in PyG's own `DataLoader`."""
+
+import dataclasses
+import json
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+from torch_geometric.transforms import BaseTransform
+
+from i2gnn.graphs.raw import Level
+from i2gnn.graphs.store import GraphStore
+from i2gnn.subgraphs.extract import extract_subgraphs
+from i2gnn.subgraphs.structure import AXES, Subgraphs
+
+__all__ = ["BranchedEgoNets", "EgoNetData", "as_subgraphs"]
+
+INTO = {f.name: f.metadata["into"] for f in dataclasses.fields(Subgraphs) if "into" in f.metadata}
+"""For every column of `Subgraphs`, the axis its values index."""
+
+
+class EgoNetData(Data):
+    """A graph with its ego-nets: every column of `Subgraphs` is an attribute.
+
+    Collation shifts a column by the length of the axis it points into. `edge_index` is in the
+    order of the store, sorted by (target, source), so that `link_to_edge` fits it.
+    """
+
+    def __inc__(self, key: str, value: Any, *args: Any, **kwargs: Any) -> Any:
+        """Length of the axis that a column points into."""
+        into = INTO.get(key)
+        if into is not None:
+            return int(self.axis_sizes[0, AXES.index(into)])
+        return 0 if key in INTO else super().__inc__(key, value, *args, **kwargs)
+
+    def __cat_dim__(self, key: str, value: Any, *args: Any, **kwargs: Any) -> Any:
+        """Columns are concatenated along their axis."""
+        return 0 if key in INTO else super().__cat_dim__(key, value, *args, **kwargs)
+
+
+class BranchedEgoNets(BaseTransform):
+    """Adds the ego-net of every node, with its branches and labels, to a PyG `Data`.
+
+    Args:
+        hops: Radius K.
+        identifiers: 0, 1 or 2.
+        labels: As in `extract_subgraphs`.
+        level: What a row of `y` belongs to; by default inferred from its length.
+
+    Example:
+        >>> from torch_geometric.loader import DataLoader
+        >>> edge_index = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+        >>> data = BranchedEgoNets(hops=2)(Data(edge_index=edge_index, num_nodes=3))
+        >>> batch = next(iter(DataLoader([data, data], batch_size=2)))
+        >>> as_subgraphs(batch)
+        Subgraphs(graphs=2, nodes=6, edges=8, branches=8, pairs=18, links=24, rows=24)
+    """
+
+    def __init__(
+        self, hops: int = 3, identifiers: int = 2, labels: str = "spd", level: Level | None = None
+    ) -> None:
+        self.hops = hops
+        self.identifiers = identifiers
+        self.labels = labels
+        self.level = level
+
+    def forward(self, data: Data) -> EgoNetData:
+        """Returns the graph with its ego-nets; other attributes are kept."""
+        graphs = GraphStore.from_pyg(data, level=self.level)
+        subgraphs = extract_subgraphs(
+            graphs, hops=self.hops, identifiers=self.identifiers, labels=self.labels
+        )
+        kept = {key: data[key] for key in data.keys() if key != "edge_attr"}  # noqa: SIM118
+        result: EgoNetData = EgoNetData.from_dict(kept)
+        result.num_nodes = graphs.num_nodes
+        result.edge_index = graphs.edge_index
+        for name, tensor in subgraphs.columns.items():
+            result[name] = tensor
+        result.axis_sizes = torch.stack([subgraphs.sizes[axis] for axis in AXES], dim=1)
+        result.settings = json.dumps(subgraphs.settings)
+        return result
+
+
+def as_subgraphs(batch: Any) -> Subgraphs:
+    """The `Subgraphs` behind a collated batch of `EgoNetData`, or behind a single one."""
+    if isinstance(batch, Subgraphs):
+        return batch
+    if not hasattr(batch, "axis_sizes"):
+        raise TypeError(
+            f"expected Subgraphs or a batch of graphs from BranchedEgoNets, "
+            f"got {type(batch).__name__}"
+        )
+    sizes = batch.axis_sizes.cpu()
+    columns: dict[str, Tensor] = {name: batch[name] for name in INTO if name in batch}
+    settings = {batch.settings} if isinstance(batch.settings, str) else set(batch.settings)
+    if len(settings) > 1:
+        raise ValueError(f"the batch mixes ego-nets of different settings: {sorted(settings)}")
+    by_axis = {axis: sizes[:, n] for n, axis in enumerate(AXES)}
+    return Subgraphs.from_parts(by_axis, columns, json.loads(settings.pop()))
