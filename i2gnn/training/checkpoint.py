@@ -1,0 +1,123 @@
+"""Checkpoints: one safetensors file each, with JSON in its header; nothing in it can execute."""
+
+import json
+import os
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Self
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from i2gnn.errors import InputError
+from i2gnn.files import atomic_path
+
+__all__ = ["Checkpoint", "copy_tensors"]
+
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checkpoint:
+    """A run at the end of an epoch: all that is needed to go on, or to use the model elsewhere.
+
+    Attributes:
+        epoch: Number of finished epochs.
+        model: Weights and buffers by name.
+        best: Those of the best validation epoch.
+        best_epoch: The epoch they come from.
+        optimizer: State dict of the optimizer.
+        scheduler: State dict of the learning rate schedule; empty without one.
+        rng: States of the random number generators, by device type.
+        scaling: Of the targets: center, scale and unit.
+        history: One row per finished epoch, as in the CSV log.
+        seconds: Time spent in training so far.
+        settings: Settings of the run by section; the section "network" of a run of `train` holds
+            the model's name and arguments, enough to build it again.
+    """
+
+    epoch: int
+    model: dict[str, Tensor]
+    best: dict[str, Tensor]
+    best_epoch: int
+    optimizer: dict[str, Any]
+    scheduler: dict[str, Any]
+    rng: dict[str, Tensor]
+    scaling: dict[str, Tensor]
+    history: list[dict[str, float]]
+    seconds: float
+    settings: dict[str, Any]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the file, completely or not at all."""
+        tensors: dict[str, Tensor] = {}
+        content = {f.name: _pack(getattr(self, f.name), f.name, tensors) for f in fields(self)}
+        header = {"kind": "Checkpoint", "version": FORMAT_VERSION, "content": content}
+        with atomic_path(path) as temporary:
+            save_file(tensors, temporary, metadata={"i2gnn": json.dumps(header)})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Reads what `save` wrote, on the CPU."""
+        path = Path(path)
+        if not path.is_file():
+            raise InputError(f"{path}: no such file; expected a checkpoint")
+        try:
+            with safe_open(path, framework="pt") as file:
+                header = json.loads((file.metadata() or {}).get("i2gnn", "{}"))
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        except (SafetensorError, json.JSONDecodeError) as error:
+            raise InputError(f"{path}: not a checkpoint ({error})") from error
+        found = header.get("kind"), header.get("version")
+        if found != ("Checkpoint", FORMAT_VERSION):
+            raise InputError(
+                f"{path}: holds {found[0] or 'no known kind'} in format {found[1]}; "
+                f"expected Checkpoint in format {FORMAT_VERSION}"
+            )
+        return cls(**{name: _unpack(value, tensors) for name, value in header["content"].items()})
+
+
+def copy_tensors(tree: Any) -> Any:
+    """Copies nested dicts and lists with their tensors, so that later steps leave them alone."""
+    if isinstance(tree, Tensor):
+        return tree.detach().clone()
+    if isinstance(tree, dict):
+        return {key: copy_tensors(value) for key, value in tree.items()}
+    if isinstance(tree, list | tuple):
+        return type(tree)(copy_tensors(value) for value in tree)
+    return tree
+
+
+def _pack(tree: Any, name: str, tensors: dict[str, Tensor]) -> Any:
+    """Moves the tensors of a tree to `tensors`; what remains is JSON.
+
+    A tensor becomes {"$tensor": its name}; a dict with keys other than text, such as an
+    optimizer's state, becomes {"$items": [[key, value], ...]}.
+    """
+    if isinstance(tree, Tensor):
+        # A copy: tied weights share memory, which the format refuses.
+        tensors[name] = torch.empty_like(tree, device="cpu", memory_format=torch.contiguous_format)
+        tensors[name].copy_(tree.detach())
+        return {"$tensor": name}
+    if isinstance(tree, dict):
+        packed = [(key, _pack(value, f"{name}.{key}", tensors)) for key, value in tree.items()]
+        if all(isinstance(key, str) for key in tree):
+            return dict(packed)
+        return {"$items": packed}
+    if isinstance(tree, list | tuple):
+        return [_pack(value, f"{name}.{place}", tensors) for place, value in enumerate(tree)]
+    return tree
+
+
+def _unpack(tree: Any, tensors: dict[str, Tensor]) -> Any:
+    if isinstance(tree, list):
+        return [_unpack(value, tensors) for value in tree]
+    if not isinstance(tree, dict):
+        return tree
+    if "$tensor" in tree:
+        return tensors[tree["$tensor"]]
+    if "$items" in tree:
+        return {key: _unpack(value, tensors) for key, value in tree["$items"]}
+    return {key: _unpack(value, tensors) for key, value in tree.items()}

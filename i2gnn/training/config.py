@@ -1,0 +1,107 @@
+"""What a training run is made of: the settings, with the paper's defaults."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from i2gnn.training.options import Settings, option
+
+__all__ = [
+    "DataConfig",
+    "Loss",
+    "ModelConfig",
+    "OptimizerConfig",
+    "RunConfig",
+    "ScheduleConfig",
+    "TrainingConfig",
+]
+
+Loss = Literal["l1", "mse", "bce", "ce"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptimizerConfig(Settings):
+    """Adam."""
+
+    lr: float = option(1e-3, "learning rate", above=0)
+    weight_decay: float = option(0.0, "L2 penalty", minimum=0)
+    max_grad_norm: float | None = option(None, "clip gradients to this norm", above=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScheduleConfig(Settings):
+    """How the learning rate falls."""
+
+    name: Literal["plateau", "step", "cosine", "none"] = option("plateau", "kind of schedule")
+    factor: float = option(0.9, "plateau, step: multiplies the learning rate", above=0, below=1)
+    patience: int = option(10, "plateau: epochs without progress before a cut", minimum=0)
+    step_size: int = option(50, "step: epochs between cuts", minimum=1)
+    min_lr: float = option(1e-5, "plateau, cosine: where it ends", minimum=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingConfig(Settings):
+    """Everything `fit` needs to know beside the model and the data."""
+
+    loss: Loss = option("l1", "l1, mse (regression), bce, ce (classification)")
+    metric: Literal["auto", "normalized_mae", "mae", "mse", "rmse", "accuracy"] = option(
+        "auto", "selects the best epoch; auto: normalized_mae, or accuracy for bce and ce"
+    )
+    standardize: Literal["train+val", "train", "none"] = option(
+        "train+val", "graphs whose mean and std scale the targets of l1 and mse"
+    )
+    epochs: int = option(2000, "at most this many", minimum=1)
+    batch_size: int = option(256, "graphs in a batch", minimum=1)
+    early_stop: int | None = option(None, "stop after so many epochs without progress", minimum=1)
+    time_limit: float | None = option(None, "stop after so many seconds in one call", above=0)
+    optimizer: OptimizerConfig = option(OptimizerConfig, "Adam")
+    schedule: ScheduleConfig = option(ScheduleConfig, "of the learning rate")
+    seed: int = option(0, "of the weights, the order of graphs and dropout", minimum=0)
+    device: str = option("auto", "auto, cpu, cuda or cuda:N")
+    precision: Literal["float32", "tf32", "bfloat16", "float64"] = option(
+        "float32", "tf32: fast matrix products on GPUs; bfloat16: mixed"
+    )
+    deterministic: bool = option(False, "refuse operations that differ from run to run")
+    checkpoint_seconds: float = option(
+        30.0, "time between checkpoints; 0: after every epoch", minimum=0
+    )
+    tensorboard: bool = option(True, "write TensorBoard logs, if it is installed")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataConfig(Settings):
+    """Which graphs, and what to predict of them."""
+
+    name: Literal["synthetic", "counting"] = option(
+        "synthetic", "synthetic: generated here; counting: the 5,000 graphs of the paper"
+    )
+    targets: tuple[str, ...] = option(("cycle5",), "substructures to count, one output each")
+    level: Literal["node", "graph"] = option("node", "counts per node or per graph")
+    count: int = option(5000, "synthetic: number of graphs, split 30/20/50 %", minimum=10)
+    seed: int = option(0, "synthetic: of the graphs and their split", minimum=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelConfig(Settings):
+    """Which network; channels in and out follow from the data."""
+
+    name: Literal["i2gnn", "subgraph_mpnn", "mpnn"] = option(
+        "i2gnn", "two identifiers, one, or none"
+    )
+    hidden_channels: int = option(64, "width D", minimum=1)
+    num_layers: int = option(5, "depth T", minimum=1)
+    hops: int = option(3, "radius K of the ego-nets", minimum=1)
+    conv: str = option("gated", "layer: gated, gin, gine, graph or nn")
+    labels: str | None = option(None, "joined by +; null: spd, or none without identifiers")
+    label_injection: Literal["layer", "input"] = option(
+        "layer", "labels enter at every layer, or at the input only"
+    )
+    pool: Literal["sum", "mean"] = option("sum", "in all readouts")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunConfig(Settings):
+    """One run of `i2gnn train`."""
+
+    data: DataConfig = option(DataConfig, "graphs and targets")
+    model: ModelConfig = option(ModelConfig, "network")
+    training: TrainingConfig = option(TrainingConfig, "optimisation")

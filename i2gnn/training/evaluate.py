@@ -1,0 +1,128 @@
+"""Predictions and metrics of a model on a set of graphs."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import torch
+from torch import Tensor, nn
+
+from i2gnn.errors import InputError
+from i2gnn.graphs import GraphStore
+from i2gnn.progress import progress_bar
+from i2gnn.training.metrics import METRICS
+from i2gnn.training.targets import Scaling
+
+__all__ = ["Forward", "batches", "evaluate", "predict", "run_model", "score"]
+
+Forward = Callable[[GraphStore], Tensor]
+"""A model, or what else turns a batch into outputs."""
+
+
+def predict(
+    model: nn.Module,
+    data: GraphStore,
+    indices: Tensor | Iterable[int] | None = None,
+    *,
+    scaling: Scaling | None = None,
+    batch_size: int = 256,
+    progress: bool = False,
+) -> Tensor:
+    """Predicts targets in their own units, on the model's device.
+
+    Args:
+        model: Called on one batch at a time, in evaluation mode.
+        data: Graphs, or subgraphs, as the model needs them.
+        indices: Graphs to predict, in this order; all by default.
+        scaling: That of the training run (`Result.scaling`); without it outputs stay as they are.
+        batch_size: Graphs in a batch.
+        progress: Shows a bar.
+
+    Shapes:
+        returns: [n, T], the rows of the chosen graphs one after the other.
+    """
+    chosen = _chosen(data, indices)
+    return run_model(model, model, data, chosen, batch_size, scaling, progress)[0]
+
+
+def evaluate(
+    model: nn.Module,
+    data: GraphStore,
+    indices: Tensor | Iterable[int] | None = None,
+    *,
+    metrics: Sequence[str] = ("mae",),
+    scaling: Scaling | None = None,
+    batch_size: int = 256,
+    progress: bool = False,
+) -> dict[str, list[float]]:
+    """Compares predictions with the targets of the data; one number per metric and target.
+
+    Takes the arguments of `predict`, and the names of the metrics. Without `scaling`, a
+    normalised error is the plain one.
+    """
+    chosen = _chosen(data, indices)
+    prediction, target = run_model(model, model, data, chosen, batch_size, scaling, progress)
+    if target is None:
+        raise InputError("the data has no targets to compare with; expected y and a level")
+    return score(metrics, prediction, target, scaling)
+
+
+def score(
+    metrics: Sequence[str], prediction: Tensor, target: Tensor, scaling: Scaling | None
+) -> dict[str, list[float]]:
+    """Metrics of predictions in the targets' own units, one number per target each."""
+    unknown = [name for name in metrics if name not in METRICS]
+    if unknown:
+        raise InputError(f"metric is {unknown[0]!r}; expected one of {', '.join(METRICS)}")
+    unit = (scaling or Scaling.none(target.shape[1])).to(prediction).unit
+    return {name: METRICS[name](prediction, target, unit).tolist() for name in metrics}
+
+
+def batches(
+    data: GraphStore, indices: Tensor, batch_size: int, device: torch.device
+) -> Iterator[GraphStore]:
+    """Cuts the chosen graphs into batches on the device, in the given order."""
+    for chosen in torch.split(indices, batch_size):
+        batch = data.batch(chosen)
+        yield batch if batch.device == device else batch.to(device)
+
+
+@torch.no_grad()
+def run_model(
+    model: nn.Module,
+    forward: Forward,
+    data: GraphStore,
+    indices: Tensor,
+    batch_size: int,
+    scaling: Scaling | None,
+    progress: bool = False,
+) -> tuple[Tensor, Tensor | None]:
+    """Runs the model in evaluation mode through `forward`, which may wrap it.
+
+    Shapes:
+        returns: predictions [n, T] in the targets' own units, and the targets [n, T] if known.
+    """
+    weight = next(model.parameters(), torch.empty(0))
+    training = model.training
+    outputs, targets = [], []
+    model.eval()
+    try:
+        with progress_bar("predicting", len(indices), progress) as advance:
+            for batch in batches(data, indices, batch_size, weight.device):
+                outputs.append(forward(batch).to(weight.dtype))
+                targets.append(batch.y)
+                advance(len(batch))
+    finally:
+        model.train(training)
+    prediction = torch.cat(outputs) if outputs else weight.new_empty(0, 1)
+    known = [target for target in targets if target is not None]
+    if scaling is not None:
+        there = scaling.to(prediction)
+        prediction = prediction * there.scale + there.center
+    return prediction, torch.cat(known) if known else None
+
+
+def _chosen(data: GraphStore, indices: Tensor | Iterable[int] | None) -> Tensor:
+    if indices is None:
+        return torch.arange(len(data))
+    if isinstance(indices, Tensor):
+        return indices.cpu()
+    return torch.as_tensor(list(indices), dtype=torch.int64)

@@ -1,0 +1,379 @@
+"""The training loop: epochs, validation, the best weights, checkpoints."""
+
+import logging
+import math
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from i2gnn.data.splits import Splits
+from i2gnn.errors import InputError
+from i2gnn.graphs import GraphStore
+from i2gnn.graphs.flat import ragged_arange
+from i2gnn.progress import Advance, progress_bar
+from i2gnn.training.checkpoint import Checkpoint, copy_tensors
+from i2gnn.training.config import TrainingConfig
+from i2gnn.training.environment import environment, place, rng_states, set_rng_states
+from i2gnn.training.evaluate import batches, run_model, score
+from i2gnn.training.logs import RunLog
+from i2gnn.training.metrics import higher_is_better
+from i2gnn.training.optimize import Schedule, make_optimizer
+from i2gnn.training.resume import check_same_run
+from i2gnn.training.targets import Scaling, compute_loss
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
+
+__all__ = ["CHECKPOINT", "Result", "fit"]
+
+log = logging.getLogger(__name__)
+
+CHECKPOINT = "checkpoint.safetensors"
+"""Name of the checkpoint in a run's folder."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """What a run gave; validation and test are those of the best validation epoch.
+
+    Attributes:
+        metric: What `validation` and `test` are, averaged over the targets.
+        validation: At the best epoch, by which it was chosen.
+        test: At the same epoch; None without test graphs.
+        test_metrics: Every metric that fits the loss on the test graphs, one number per target.
+        best_epoch: Counted from 1.
+        epochs: How many were run.
+        stopped: Why there were no more.
+        seconds: Time in training, over all calls.
+        parameters: Number of trainable weights.
+        history: One row per epoch, as in the CSV log.
+        scaling: Turns outputs into targets.
+    """
+
+    metric: str
+    validation: float
+    test: float | None
+    test_metrics: dict[str, list[float]]
+    best_epoch: int
+    epochs: int
+    stopped: Literal["epochs", "early_stop", "time_limit"]
+    seconds: float
+    parameters: int
+    history: list[dict[str, float]]
+    scaling: Scaling
+
+
+def fit(
+    model: nn.Module,
+    data: GraphStore,
+    splits: Splits,
+    config: TrainingConfig | None = None,
+    *,
+    run_dir: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    settings: Mapping[str, Any] | None = None,
+    progress: bool = True,
+) -> Result:
+    """Trains a model and tests it with the weights of the best validation epoch, which it keeps.
+
+    Args:
+        model: Any module that turns a batch of `data` into outputs at the level of the targets.
+        data: Graphs or subgraphs with targets; NaN marks a missing one.
+        splits: Graphs to train on, to select by and to test.
+        config: The paper's settings by default.
+        run_dir: Folder for `log.csv`, TensorBoard's files and the checkpoint; None keeps nothing.
+        resume: Goes on from the checkpoint in `run_dir`, if there is one, exactly as if the run
+            had never stopped.
+        settings: Further settings to keep in the checkpoint and to compare on resume, by section.
+        progress: Shows a bar with the time left.
+
+    Raises:
+        InputError: Targets, splits or a checkpoint that do not fit, or a loss that is not finite.
+        KeyboardInterrupt: Ctrl-C; the checkpoint then holds the last finished epoch.
+    """
+    config = config or TrainingConfig()
+    folder = None if run_dir is None else Path(run_dir)
+    with environment(config) as fabric:
+        run = _Run(fabric, model, data, splits, config, folder, dict(settings or {}))
+        run.start(resume)
+        done = len(run.history)
+        steps = (config.epochs - done) * math.ceil(len(splits.train) / config.batch_size)
+        try:
+            with progress_bar("training", steps, enabled=progress) as advance:
+                while not (stopped := run.reason_to_stop()):
+                    train_loss = run.train_epoch(advance)
+                    run.end_epoch(train_loss, run.validate())
+        except KeyboardInterrupt:
+            run.save()
+            kept = f"; continue from {folder / CHECKPOINT}" if folder and run.history else ""
+            log.warning("stopped after epoch %d of %d%s", len(run.history), config.epochs, kept)
+            raise
+        finally:
+            run.log.close()
+        run.save()
+        return run.result(stopped)
+
+
+class _Run:
+    """The moving parts of one call of `fit`."""
+
+    def __init__(
+        self,
+        fabric: "Fabric",
+        model: nn.Module,
+        data: GraphStore,
+        splits: Splits,
+        config: TrainingConfig,
+        folder: Path | None,
+        settings: dict[str, Any],
+    ) -> None:
+        self.fabric, self.model, self.config, self.folder = fabric, model, config, folder
+        self.splits = splits
+        self.settings = {**settings, "training": config.to_dict()}
+        self.metric = _metric(config)
+        self.scaling = _measure(data, splits, config)
+        dtype = torch.float64 if config.precision == "float64" else torch.float32
+        model.to(dtype)
+        optimizer = make_optimizer(model, config.optimizer)
+        self.forward, self.optimizer = fabric.setup(_OnStore(model), optimizer)
+        self.schedule = Schedule(optimizer, config, maximize=higher_is_better(self.metric))
+        self.data = place(data, fabric.device, dtype)
+        self.loss_scaling = self.scaling.to(torch.empty(0, dtype=dtype, device=fabric.device))
+        self.history: list[dict[str, float]] = []
+        self.best: dict[str, Tensor] = {}
+        self.best_epoch = 0
+        self.seconds_before = 0.0
+        self.snapshot: Checkpoint | None = None
+
+    def start(self, resume: bool) -> None:
+        """Takes up an earlier run, or makes sure that none is overwritten."""
+        path = None if self.folder is None else self.folder / CHECKPOINT
+        if path is not None and path.is_file():
+            if not resume:
+                raise InputError(
+                    f"{path.parent} already holds a run; resume it, or choose another folder"
+                )
+            self._restore(path, Checkpoint.load(path))
+        self.log = RunLog(self.folder, self.history, self.config.tensorboard)
+        self.started = self.saved = time.monotonic()
+
+    def _restore(self, path: Path, checkpoint: Checkpoint) -> None:
+        check_same_run(path, checkpoint, self.settings, self.model, self.scaling)
+        self.model.load_state_dict(checkpoint.model)
+        self.optimizer.load_state_dict(checkpoint.optimizer)
+        self.schedule.load_state_dict(checkpoint.scheduler)
+        set_rng_states(checkpoint.rng, self.fabric.device)
+        self.history = checkpoint.history
+        self.best, self.best_epoch = checkpoint.best, checkpoint.best_epoch
+        self.seconds_before = checkpoint.seconds
+        self.snapshot = checkpoint
+
+    @property
+    def seconds(self) -> float:
+        """Time in training, over all calls."""
+        return self.seconds_before + time.monotonic() - self.started
+
+    def reason_to_stop(self) -> Literal["epochs", "early_stop", "time_limit"] | None:
+        """Why no further epoch is due, if so."""
+        config, done = self.config, len(self.history)
+        if done >= config.epochs:
+            return "epochs"
+        if config.early_stop is not None and done - self.best_epoch >= config.early_stop:
+            return "early_stop"
+        limit = config.time_limit
+        if limit is not None and done and time.monotonic() - self.started >= limit:
+            return "time_limit"
+        return None
+
+    def train_epoch(self, advance: Advance) -> float:
+        """One pass over the training graphs; returns the mean loss."""
+        config, epoch = self.config, len(self.history) + 1
+        # The order depends on the seed and the epoch alone, so there is no state to restore.
+        order = np.random.default_rng([config.seed, epoch]).permutation(len(self.splits.train))
+        indices = self.splits.train[torch.as_tensor(order)]
+        note = self._note(epoch)
+        total = torch.zeros((), device=self.fabric.device, dtype=torch.float64)
+        for batch in batches(self.data, indices, config.batch_size, self.fabric.device):
+            assert batch.y is not None
+            output = self.forward(_Box(batch))
+            _check_shapes(output, batch.y, config.loss, self.data.level)
+            loss = compute_loss(config.loss, output, batch.y, self.loss_scaling)
+            self.optimizer.zero_grad(set_to_none=True)
+            self.fabric.backward(loss)
+            if config.optimizer.max_grad_norm is not None:
+                self.fabric.clip_gradients(
+                    self.forward, self.optimizer, max_norm=config.optimizer.max_grad_norm
+                )
+            self.optimizer.step()
+            total += loss.detach() * len(batch)
+            advance(1, note=note)
+        return float(total) / len(indices)
+
+    def validate(self) -> float:
+        """The metric on the validation graphs, averaged over the targets."""
+        return _average(self._test(self.splits.val, [self.metric])[self.metric])
+
+    def _test(self, indices: Tensor, metrics: list[str]) -> dict[str, list[float]]:
+        prediction, target = run_model(
+            self.model,
+            lambda batch: self.forward(_Box(batch)),
+            self.data,
+            indices,
+            self.config.batch_size,
+            self.scaling,
+        )
+        assert target is not None
+        return score(metrics, prediction, target, self.scaling)
+
+    def end_epoch(self, train_loss: float, validation: float) -> None:
+        """Notes the epoch, keeps the best weights, cuts the learning rate, saves if due."""
+        epoch = len(self.history) + 1
+        for name, value in (("training loss", train_loss), ("validation metric", validation)):
+            if not math.isfinite(value):
+                raise InputError(
+                    f"epoch {epoch}: the {name} is {value}; expected a finite number. "
+                    "Lower optimizer.lr, or set optimizer.max_grad_norm"
+                )
+        lr = self.optimizer.param_groups[0]["lr"]
+        row = {"epoch": epoch, "lr": lr, "train_loss": train_loss, "validation": validation}
+        if self._improves(validation):
+            self.best, self.best_epoch = copy_tensors(self.model.state_dict()), epoch
+        self.history = [*self.history, row]
+        self.schedule.step(validation)
+        self.log.write(row)
+        if self.folder is None:
+            return
+        self.snapshot = self._checkpoint()
+        if time.monotonic() - self.saved >= self.config.checkpoint_seconds:
+            self.save()
+
+    def _improves(self, validation: float) -> bool:
+        if not self.best_epoch:
+            return True
+        best = self.history[self.best_epoch - 1]["validation"]
+        return validation > best if higher_is_better(self.metric) else validation < best
+
+    def _checkpoint(self) -> Checkpoint:
+        return Checkpoint(
+            epoch=len(self.history),
+            model=copy_tensors(self.model.state_dict()),
+            best=self.best,
+            best_epoch=self.best_epoch,
+            optimizer=copy_tensors(self.optimizer.state_dict()),
+            scheduler=self.schedule.state_dict(),
+            rng=rng_states(self.fabric.device),
+            scaling=dict(vars(self.scaling)),
+            history=self.history,
+            seconds=self.seconds,
+            settings=self.settings,
+        )
+
+    def save(self) -> None:
+        """Writes the last finished epoch, which an interrupted one has not touched."""
+        if self.folder is not None and self.snapshot is not None:
+            self.snapshot.save(self.folder / CHECKPOINT)
+            self.saved = time.monotonic()
+
+    def result(self, stopped: Literal["epochs", "early_stop", "time_limit"]) -> Result:
+        """Tests the best weights."""
+        seconds = self.seconds
+        self.model.load_state_dict(self.best)
+        tested: dict[str, list[float]] = {}
+        if len(self.splits.test):
+            regression = ["normalized_mae", "mae", "rmse"]
+            names = regression if self.config.loss in ("l1", "mse") else ["accuracy"]
+            tested = self._test(self.splits.test, list(dict.fromkeys([self.metric, *names])))
+        return Result(
+            metric=self.metric,
+            validation=self.history[self.best_epoch - 1]["validation"],
+            test=_average(tested[self.metric]) if tested else None,
+            test_metrics=tested,
+            best_epoch=self.best_epoch,
+            epochs=len(self.history),
+            stopped=stopped,
+            seconds=seconds,
+            parameters=sum(p.numel() for p in self.model.parameters() if p.requires_grad),
+            history=self.history,
+            scaling=self.scaling,
+        )
+
+    def _note(self, epoch: int) -> str:
+        note = f"epoch {epoch}/{self.config.epochs}"
+        if self.history:
+            last, best = self.history[-1], self.history[self.best_epoch - 1]
+            note += (
+                f"  loss {last['train_loss']:.4f}  val {last['validation']:.4f}"
+                f"  best {best['validation']:.4f} @ {self.best_epoch}"
+            )
+        return note
+
+
+class _Box:
+    """Carries a batch through Fabric, whose precision plugins refuse frozen dataclasses."""
+
+    def __init__(self, batch: GraphStore) -> None:
+        self.batch = batch
+
+
+class _OnStore(nn.Module):
+    """The model as Fabric sees it."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, box: _Box) -> Tensor:
+        output: Tensor = self.model(box.batch)
+        return output
+
+
+def _metric(config: TrainingConfig) -> str:
+    if config.metric != "auto":
+        return config.metric
+    return "normalized_mae" if config.loss in ("l1", "mse") else "accuracy"
+
+
+def _measure(data: GraphStore, splits: Splits, config: TrainingConfig) -> Scaling:
+    """Checks that there is something to learn from, and scales the targets."""
+    if data.y is None:
+        raise InputError("the data has no targets; expected y and a level")
+    splits.check(len(data))
+    for name in ("train", "val"):
+        if not len(getattr(splits, name)):
+            raise InputError(f"the {name} split is empty; expected at least one graph")
+    if config.loss in ("bce", "ce"):
+        return Scaling.none(data.y.shape[1])
+    train, val = splits.train, splits.val
+    chosen = train if config.standardize == "train" else torch.cat([train, val])
+    return Scaling.measure(_targets(data, chosen), standardize=config.standardize != "none")
+
+
+def _targets(data: GraphStore, graphs: Tensor) -> Tensor:
+    """The rows of y that belong to the graphs, without the rest of a batch."""
+    assert data.y is not None and data.level is not None
+    if data.level == "graph":
+        return data.y.cpu()[graphs]
+    sizes = data.sizes[data.level][graphs]
+    starts = data.offsets[data.level][:-1][graphs]
+    return data.y.cpu()[ragged_arange(starts, sizes, int(sizes.sum()))]
+
+
+def _check_shapes(output: Tensor, target: Tensor, loss: str, level: str | None) -> None:
+    rows, columns = target.shape
+    fits = len(output) == rows and (loss == "ce" or output.shape == target.shape)
+    if not fits or output.dim() != 2:
+        expected = f"[{rows}, {'classes' if loss == 'ce' else columns}]"
+        raise InputError(
+            f"the model returned {list(output.shape)}; expected {expected}, one row per {level}"
+        )
+
+
+def _average(values: list[float]) -> float:
+    return sum(values) / len(values)

@@ -1,0 +1,89 @@
+"""What to write beside a result so that others can judge and repeat it."""
+
+import importlib.metadata
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from i2gnn.training.loop import Result
+
+__all__ = ["hardware", "make_record", "versions"]
+
+PACKAGES = ("i2gnn", "torch", "torch_geometric", "pytorch-lightning", "numpy", "numba")
+
+
+def make_record(
+    result: Result,
+    *,
+    dataset: str,
+    level: str,
+    model: str,
+    target: str,
+    seed: int,
+    device: torch.device,
+    settings: Mapping[str, Any],
+    table: str | None = None,
+    preset: str | None = None,
+    deviations: Sequence[str] = (),
+) -> dict[str, Any]:
+    """One result as JSON: the numbers, and all that they depend on."""
+    return {
+        "table": table,
+        "preset": preset,
+        "dataset": dataset,
+        "level": level,
+        "model": model,
+        "target": target,
+        "seed": seed,
+        "metric": result.metric,
+        "test": result.test,
+        "validation": result.validation,
+        "test_metrics": result.test_metrics,
+        "best_epoch": result.best_epoch,
+        "epochs": result.epochs,
+        "stopped": result.stopped,
+        "parameters": result.parameters,
+        "seconds": round(result.seconds, 3),
+        "hardware": hardware(device),
+        "versions": versions(),
+        "settings": dict(settings),
+        "deviations": list(deviations),
+    }
+
+
+def hardware(device: torch.device) -> dict[str, Any]:
+    """Names the processor, the threads in use and, on CUDA, the GPU."""
+    found: dict[str, Any] = {
+        "device": device.type,
+        "cpu": _processor(),
+        "cores": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+    }
+    if device.type == "cuda":
+        found["gpu"] = torch.cuda.get_device_name(device)
+    return found
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of the packages that numbers depend on, if installed."""
+    found = {"python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def _processor() -> str:
+    """The processor's model; `platform` often gives only its architecture."""
+    path = Path("/proc/cpuinfo")
+    if path.is_file():
+        for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()

@@ -1,0 +1,45 @@
+"""Whether a checkpoint belongs to the run that wants to go on from it."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from i2gnn.errors import InputError
+from i2gnn.training.checkpoint import Checkpoint
+from i2gnn.training.options import flatten
+from i2gnn.training.targets import Scaling
+
+__all__ = ["check_same_run"]
+
+FREE = {"training.time_limit", "training.checkpoint_seconds", "training.tensorboard"}
+"""Settings that change nothing in the result of an epoch."""
+
+
+def check_same_run(
+    path: Path, checkpoint: Checkpoint, settings: dict[str, Any], model: nn.Module, scaling: Scaling
+) -> None:
+    """Raises an InputError that names what differs between the checkpoint and the run."""
+    before, now = flatten(checkpoint.settings), flatten(settings)
+    free = set(FREE)
+    if now.get("training.schedule.name") != "cosine":
+        free.add("training.epochs")  # a run may go on for longer
+    changed = [
+        f"{key} (was {before.get(key, 'absent')!r}, is {now.get(key, 'absent')!r})"
+        for key in sorted(before.keys() | now.keys())
+        if key not in free and before.get(key) != now.get(key)
+    ]
+    if changed:
+        raise InputError(f"{path}: the run has other settings: {', '.join(changed)}")
+    weights = {name: list(weight.shape) for name, weight in model.state_dict().items()}
+    kept = {name: list(weight.shape) for name, weight in checkpoint.model.items()}
+    different = sorted(k for k in weights.keys() | kept.keys() if weights.get(k) != kept.get(k))
+    if different:
+        name = different[0]
+        raise InputError(
+            f"{path}: the checkpoint is of another model: {name} is {kept.get(name, 'absent')} "
+            f"there; expected {weights.get(name, 'absent')}"
+        )
+    if any(not torch.equal(checkpoint.scaling[key], value) for key, value in vars(scaling).items()):
+        raise InputError(f"{path}: mean or deviation of the targets differ; is the data the same?")

@@ -1,0 +1,105 @@
+"""A whole run from a configuration: data, model, training, files."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from i2gnn.data import CountingData, generate_counting, load_counting
+from i2gnn.errors import InputError
+from i2gnn.files import write_atomically
+from i2gnn.graphs import GraphStore
+from i2gnn.models import MODELS, IdentifierGNN
+from i2gnn.training.config import DataConfig, ModelConfig, RunConfig
+from i2gnn.training.environment import resolve_device
+from i2gnn.training.loop import fit
+from i2gnn.training.record import make_record
+
+__all__ = ["build_model", "load_data", "network_of", "train"]
+
+
+def train(
+    config: RunConfig,
+    run_dir: str | os.PathLike[str],
+    *,
+    data_root: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    progress: bool = True,
+) -> dict[str, Any]:
+    """Trains as configured and returns the record that it also writes to `result.json`.
+
+    The folder then holds `config.yaml`, `log.csv`, `checkpoint.safetensors` and `result.json`.
+
+    Args:
+        config: Data, model and training.
+        run_dir: Folder of the run; made if need be.
+        data_root: Folder of data sets, for data that is not generated.
+        resume: Goes on from the checkpoint in `run_dir`, if there is one.
+        progress: Shows bars with the time left.
+    """
+    folder = Path(run_dir)
+    device = resolve_device(config.training.device)
+    data = load_data(config.data, data_root, progress)
+    network = network_of(config.model, data.graphs)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(config.training.seed)
+        model = build_model(network)
+    subgraphs = model.extract(data.graphs, progress=progress)
+    folder.mkdir(parents=True, exist_ok=True)
+    settings = config.to_dict() | {"network": network}
+    result = fit(
+        model,
+        subgraphs,
+        data.splits,
+        config.training,
+        run_dir=folder,
+        resume=resume,
+        settings=settings,
+        progress=progress,
+    )
+    record = make_record(
+        result,
+        dataset=data.name,
+        level=config.data.level,
+        model=config.model.name,
+        target="+".join(data.targets),
+        seed=config.training.seed,
+        device=device,
+        settings=settings,
+    )
+    write_atomically(folder / "config.yaml", config.to_yaml())
+    write_atomically(folder / "result.json", json.dumps(record, indent=2) + "\n")
+    return record
+
+
+def load_data(
+    config: DataConfig, root: str | os.PathLike[str] | None = None, progress: bool = False
+) -> CountingData:
+    """Generates or reads the graphs of a configuration."""
+    if config.name == "counting":
+        return load_counting(config.targets, config.level, root)
+    return generate_counting(config.count, config.targets, config.level, config.seed, progress)
+
+
+def network_of(config: ModelConfig, graphs: GraphStore) -> dict[str, Any]:
+    """Name and arguments of the model for these graphs, as checkpoints keep them."""
+    arguments = config.to_dict()
+    name = arguments.pop("name")
+    arguments["in_channels"] = 0 if graphs.x is None else graphs.x.shape[1]
+    arguments["edge_channels"] = 0 if graphs.edge_attr is None else graphs.edge_attr.shape[1]
+    arguments["out_channels"] = 1 if graphs.y is None else graphs.y.shape[1]
+    arguments["level"] = graphs.level or "node"
+    return {"name": name, "arguments": arguments}
+
+
+def build_model(network: dict[str, Any]) -> IdentifierGNN:
+    """Builds the model that `network_of` or a checkpoint describes, with fresh weights."""
+    name = network.get("name")
+    if name not in MODELS:
+        raise InputError(f"model is {name!r}; expected one of {', '.join(MODELS)}")
+    try:
+        return MODELS[name](**network["arguments"])
+    except (TypeError, ValueError) as error:
+        raise InputError(f"model {name}: {error}") from error

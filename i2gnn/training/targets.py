@@ -1,0 +1,78 @@
+"""From targets to a loss: scaling, missing values, losses."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from i2gnn.training.config import Loss
+
+__all__ = ["Scaling", "compute_loss"]
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """How the T outputs of a model relate to the targets: target = output * scale + center.
+
+    Attributes:
+        center: [T], mean of the targets, or 0.
+        scale: [T], standard deviation of the targets, or 1.
+        unit: [T], standard deviation of the targets, the unit of normalised errors.
+    """
+
+    center: Tensor
+    scale: Tensor
+    unit: Tensor
+
+    @classmethod
+    def measure(cls, targets: Tensor, standardize: bool = True) -> Self:
+        """Takes mean and standard deviation of each column, without its NaNs.
+
+        A constant column gets the standard deviation 1.
+
+        Example:
+            >>> Scaling.measure(torch.tensor([[1.0], [3.0], [float("nan")]])).center
+            tensor([2.], dtype=torch.float64)
+        """
+        values = targets.detach().cpu().double()
+        center = values.nanmean(dim=0).nan_to_num()
+        std = (values - center).square().nanmean(dim=0).sqrt().nan_to_num()
+        std = torch.where(std > 0, std, 1.0)
+        if standardize:
+            return cls(center=center, scale=std, unit=std)
+        return cls(center=torch.zeros_like(std), scale=torch.ones_like(std), unit=std)
+
+    @classmethod
+    def none(cls, targets: int) -> Self:
+        """Leaves outputs as they are: classes, or T targets in their own units."""
+        one = torch.ones(targets, dtype=torch.float64)
+        return cls(center=torch.zeros_like(one), scale=one, unit=one)
+
+    def to(self, like: Tensor) -> "Scaling":
+        """The same numbers with another tensor's type and device."""
+        return Scaling(self.center.to(like), self.scale.to(like), self.unit.to(like))
+
+
+def compute_loss(name: Loss, output: Tensor, target: Tensor, scaling: Scaling) -> Tensor:
+    """Mean loss over all known targets; a gradient never comes from a missing one (NaN).
+
+    Args:
+        name: "l1" and "mse" compare with standardised targets; "bce" and "ce" take logits.
+        output: What the model returned, [n, T], or [n, C] for "ce".
+        target: [n, T], or [n, 1] with the class for "ce".
+        scaling: On the device of `output`.
+    """
+    known = target == target  # NaN differs from itself
+    if name == "ce":
+        classes = torch.where(known, target, 0).long().squeeze(1)
+        losses = functional.cross_entropy(output, classes, reduction="none").unsqueeze(1)
+    else:
+        goal = torch.where(known, target, 0).to(output.dtype)
+        if name == "bce":
+            losses = functional.binary_cross_entropy_with_logits(output, goal, reduction="none")
+        else:
+            goal = (goal - scaling.center) / scaling.scale
+            losses = (output - goal).abs() if name == "l1" else (output - goal).square()
+    return (losses * known).sum() / known.sum().clamp(min=1)
