@@ -14,7 +14,7 @@ from i2gnn.graphs import GraphStore
 from i2gnn.models import MODELS, IdentifierGNN
 from i2gnn.training.config import DataConfig, ModelConfig, RunConfig
 from i2gnn.training.environment import resolve_device
-from i2gnn.training.loop import fit
+from i2gnn.training.loop import CHECKPOINT, fit
 from i2gnn.training.record import make_record
 
 __all__ = ["build_model", "load_data", "network_of", "train"]
@@ -47,7 +47,8 @@ def train(
         torch.manual_seed(config.training.seed)
         model = build_model(network)
     subgraphs = model.extract(data.graphs, progress=progress)
-    folder.mkdir(parents=True, exist_ok=True)
+    if not (folder / CHECKPOINT).exists():
+        write_atomically(folder / "config.yaml", config.to_yaml())
     settings = config.to_dict() | {"network": network}
     result = fit(
         model,

@@ -1,0 +1,27 @@
+import pytest
+import torch
+
+from i2gnn.data import Splits
+from i2gnn.errors import InputError
+
+
+def test_random_covers_every_graph_once() -> None:
+    splits = Splits.random(101, (0.3, 0.2, 0.5), seed=3)
+    every = torch.cat([splits.train, splits.val, splits.test])
+    assert every.sort().values.tolist() == list(range(101))
+    assert torch.equal(splits.train, Splits.random(101, (0.3, 0.2, 0.5), seed=3).train)
+    assert not torch.equal(splits.train, Splits.random(101, (0.3, 0.2, 0.5), seed=4).train)
+
+
+def test_random_rejects_fractions_that_do_not_sum_to_one() -> None:
+    with pytest.raises(InputError, match=r"\(0.5, 0.2, 0.5\); expected three that sum to 1"):
+        Splits.random(10, (0.5, 0.2, 0.5))
+
+
+def test_check_names_what_is_wrong() -> None:
+    first = torch.tensor([0, 1])
+    with pytest.raises(InputError, match=r"val split holds indices 2..9; expected 0..4"):
+        Splits(first, torch.tensor([2, 9]), torch.tensor([4])).check(5)
+    with pytest.raises(InputError, match="1 graphs are in two places"):
+        Splits(first, torch.tensor([1]), torch.tensor([4])).check(5)
+    Splits(first, torch.tensor([2]), torch.tensor([], dtype=torch.int64)).check(5)

@@ -1,0 +1,107 @@
+"""Checks shared by many tests."""
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from i2gnn.graphs import GraphStore
+
+REPOSITORY = Path(__file__).parent.parent
+
+
+def data_root() -> Path | None:
+    """Folder with the real data sets: I2GNN_DATA, else shared/data beside the checkout."""
+    named = os.environ.get("I2GNN_DATA")
+    root = Path(named) if named else REPOSITORY.parent / "shared" / "data"
+    return root if root.is_dir() else None
+
+
+def random_graphs(
+    count: int, seed: int = 0, nodes: tuple[int, int] = (1, 12), p: float = 0.35, **features: int
+) -> GraphStore:
+    """Erdős–Rényi graphs of mixed sizes; `x=3` or `edge_attr=2` adds random features."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(nodes[0], nodes[1] + 1, count).tolist()
+    edges = [np.argwhere(np.triu(rng.random((n, n)) < p, 1)) for n in sizes]
+    store = GraphStore.from_edge_lists(edges, sizes, symmetrize=True)
+    columns: dict[str, Any] = {}
+    if "x" in features:
+        columns["x"] = torch.from_numpy(rng.normal(size=(store.num_nodes, features["x"])))
+    if "edge_attr" in features:
+        columns["edge_attr"] = torch.from_numpy(
+            rng.integers(0, 3, (store.num_edges, features["edge_attr"])).astype(np.float64)
+        )
+    return with_columns(store, **columns)
+
+
+def with_columns(store: GraphStore, **columns: Tensor) -> GraphStore:
+    import dataclasses
+
+    return dataclasses.replace(store, **columns)
+
+
+def permute(store: GraphStore, seed: int = 0) -> tuple[GraphStore, Tensor, Tensor]:
+    """Relabels the nodes of every graph.
+
+    Returns the new store and, for its nodes and edges, which old ones they were.
+    """
+    rng = np.random.default_rng(seed)
+    old_of_new = torch.cat(
+        [torch.from_numpy(rng.permutation(int(n))) + int(o) for n, o in _ranges(store)]
+        or [torch.empty(0, dtype=torch.int64)]
+    )
+    new_of_old = torch.empty_like(old_of_new)
+    new_of_old[old_of_new] = torch.arange(len(old_of_new))
+    source, target = new_of_old[store.edge_index]
+    edge_order = torch.argsort(target * store.num_nodes + source)
+    permuted = with_columns(
+        store,
+        degree=store.degree[old_of_new],
+        neighbor=source[edge_order].to(store.neighbor.dtype),
+        **{"x": store.x[old_of_new]} if store.x is not None else {},
+        **{"edge_attr": store.edge_attr[edge_order]} if store.edge_attr is not None else {},
+    )
+    return permuted, old_of_new, edge_order
+
+
+def _ranges(store: GraphStore) -> list[tuple[int, int]]:
+    return list(zip(store.sizes["node"].tolist(), store.offsets["node"].tolist(), strict=False))
+
+
+def assert_permutation_equivariant(
+    predict: Callable[[GraphStore], Tensor], graphs: GraphStore, level: str = "node"
+) -> None:
+    """Relabelled graphs give relabelled predictions; graph-level ones do not change."""
+    expected = predict(graphs)
+    for seed in range(3):
+        permuted, old_of_new, old_edge_of_new = permute(graphs, seed)
+        order = {"node": old_of_new, "edge": old_edge_of_new, "graph": slice(None)}[level]
+        torch.testing.assert_close(predict(permuted), expected[order], rtol=1e-9, atol=1e-10)
+
+
+def assert_matches_reference(
+    op: Callable[..., Tensor], reference: Callable[..., Tensor], inputs: Sequence[Tensor]
+) -> None:
+    """Outputs and gradients agree with the reference: float64 closely, float32 to its rounding.
+
+    The float32 results are compared with the reference in float64.
+    """
+    for dtype, tolerance in ((torch.float64, 1e-11), (torch.float32, 2e-5)):
+        outputs = []
+        for function, kind in ((op, dtype), (reference, torch.float64)):
+            leaves = [t.detach().to(dtype).to(kind).requires_grad_() for t in inputs]
+            out = function(*leaves)
+            weight = torch.linspace(-1, 1, out.numel(), dtype=dtype).to(kind).reshape(out.shape)
+            grads = torch.autograd.grad((out * weight).sum(), leaves)
+            outputs.append([out.detach(), *grads])
+        for ours, theirs in zip(*outputs, strict=True):
+            assert ours.dtype == dtype
+            scale = max(1.0, float(theirs.abs().max())) if theirs.numel() else 1.0
+            torch.testing.assert_close(
+                ours.double() / scale, theirs / scale, rtol=0, atol=tolerance
+            )

@@ -1,0 +1,32 @@
+import pytest
+import torch
+
+from i2gnn.training.metrics import METRICS, accuracy, higher_is_better
+
+NAN = float("nan")
+PREDICTION = torch.tensor([[1.0, 5.0], [2.0, 5.0], [6.0, 5.0]])
+TARGET = torch.tensor([[1.0, 4.0], [4.0, NAN], [4.0, 8.0]])
+UNIT = torch.tensor([2.0, 4.0])
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("mae", [4 / 3, 2.0]),
+        ("normalized_mae", [2 / 3, 0.5]),
+        ("mse", [8 / 3, 5.0]),
+        ("rmse", [(8 / 3) ** 0.5, 5.0**0.5]),
+    ],
+)
+def test_errors_by_hand(name: str, expected: list[float]) -> None:
+    assert METRICS[name](PREDICTION, TARGET, UNIT).tolist() == pytest.approx(expected)
+    assert not higher_is_better(name)
+
+
+def test_accuracy() -> None:
+    logits = torch.tensor([[2.0, -1.0], [-3.0, 1.0]])
+    target = torch.tensor([[1.0, 1.0], [0.0, NAN]])
+    assert accuracy(logits, target, torch.ones(2)).tolist() == [1.0, 0.0]
+    classes = torch.tensor([[0], [0]])
+    assert accuracy(logits, classes, torch.ones(1)).tolist() == [0.5]
+    assert higher_is_better("accuracy")
