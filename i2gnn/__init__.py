@@ -1,1 +1,21 @@
-"""Graph neural networks that can count."""
+"""Graph neural networks that can count: I²-GNNs, their siblings, and exact substructure counts."""
+
+from i2gnn.counting import count
+from i2gnn.errors import InputError
+from i2gnn.graphs import GraphStore
+from i2gnn.models import I2GNN, MPNN, SubgraphMPNN
+from i2gnn.subgraphs import BranchedEgoNets, Subgraphs, extract_subgraphs
+
+__all__ = [
+    "I2GNN",
+    "MPNN",
+    "BranchedEgoNets",
+    "GraphStore",
+    "InputError",
+    "SubgraphMPNN",
+    "Subgraphs",
+    "count",
+    "extract_subgraphs",
+]
+
+__version__ = "0.1.0"

@@ -49,6 +49,8 @@ def run_chunks(
         chunks: Number of ranges at most; more means smoother progress and balance.
         description: Shows a progress bar under this title; empty for none.
     """
+    if count == 0:
+        return
     bounds = _cut(count, weights, chunks)
     threads = torch.get_num_threads()
     with progress_bar(description, count, enabled=bool(description)) as advance:
@@ -69,12 +71,12 @@ def run_chunks(
 
 
 def _cut(count: int, weights: npt.NDArray[np.integer[Any]] | None, chunks: int) -> list[int]:
-    """Bounds of at most `chunks` ranges over 0 .. count, of about equal weight."""
-    chunks = max(1, min(chunks, count))
+    """Bounds of at most `chunks` ranges over 0 .. count, none empty, of about equal weight."""
+    chunks = min(chunks, count)
     if weights is None:
         return [count * c // chunks for c in range(chunks + 1)]
     total = np.cumsum(weights, dtype=np.float64)
-    targets = total[-1] * np.arange(1, chunks) / chunks if count else []
+    targets = total[-1] * np.arange(1, chunks) / chunks
     inner = np.searchsorted(total, targets, side="right")
     return [int(b) for b in np.unique(np.concatenate([[0], inner, [count]]))]
 

@@ -150,7 +150,7 @@ class IdentifierGNN(nn.Module):
         )
 
     def _start(self, subgraphs: Subgraphs) -> Tensor:
-        parts = []
+        parts: list[Tensor] = []
         if self.encode_labels is not None:
             parts.append(self.encode_labels(subgraphs))
         if self.encode_nodes is not None:

@@ -48,7 +48,8 @@ class LabelEncoder(nn.Module):
             parts.append(ops.lookup(table, subgraphs.label_code))
         if self.resistance is not None:
             assert subgraphs.resistance is not None
-            weight, bias = self.resistance.weight.t(), self.resistance.bias
+            weight: Tensor = self.resistance.weight.t()
+            bias: Tensor = self.resistance.bias
             if then is not None:
                 weight, bias = weight @ then[0], bias @ then[0]
                 bias = bias if parts else bias + then[1]
@@ -57,8 +58,9 @@ class LabelEncoder(nn.Module):
 
     def _combinations(self) -> Tensor:
         """Sums of embeddings for every combination of label values, in the order of the code."""
-        total, *others = self.tables
-        for table in others:
+        tables = list(self.tables)
+        total: Tensor = tables[0]
+        for table in tables[1:]:
             total = (total.unsqueeze(1) + table.unsqueeze(0)).flatten(0, 1)
         return total
 

@@ -1,0 +1,84 @@
+import pytest
+import torch
+from torch_geometric.data import Data
+from torch_geometric.loader import DataLoader
+
+from i2gnn import I2GNN, MPNN, BranchedEgoNets, GraphStore, SubgraphMPNN, extract_subgraphs
+from i2gnn.subgraphs import as_subgraphs
+from tests.helpers import random_graphs
+from tests.subgraphs.test_extract import assert_same_store
+
+
+def pyg_graphs() -> list[Data]:
+    """Random graphs as PyG's `Data`, with edges in random order."""
+    store = random_graphs(7, nodes=(2, 10), x=3, edge_attr=2).to(dtype=torch.float32)
+    store = store.with_targets(torch.randn(store.num_nodes), "node")
+    result = []
+    for g in range(len(store)):
+        graph = store.batch([g])
+        order = torch.randperm(graph.num_edges)
+        result.append(
+            Data(
+                x=graph.x,
+                edge_index=graph.edge_index[:, order],
+                edge_attr=graph.edge_attr[order],
+                y=graph.y,
+            )
+        )
+    return result
+
+
+@pytest.mark.parametrize("labels", ["spd", "identity", "spd_pred+resistance"])
+@pytest.mark.parametrize(("model", "identifiers"), [(MPNN, 0), (SubgraphMPNN, 1), (I2GNN, 2)])
+def test_both_routes_give_the_same_batch_and_the_same_output(model, identifiers, labels):
+    graphs = pyg_graphs()
+    transform = BranchedEgoNets(hops=2, identifiers=identifiers, labels=labels, level="node")
+    loader = DataLoader([transform(graph) for graph in graphs], batch_size=len(graphs))
+    collated = next(iter(loader))
+    options = {"hops": 2, "identifiers": identifiers, "labels": labels}
+    batch = extract_subgraphs(GraphStore.from_pyg(graphs, level="node"), **options).batch(
+        torch.arange(len(graphs))
+    )
+    assert_same_store(as_subgraphs(collated), batch)
+    network = model(
+        in_channels=3, edge_channels=2, conv="gine", hops=2, hidden_channels=8, labels=labels
+    )
+    assert torch.equal(network(collated), network(batch))
+
+
+def test_forked_workers_can_transform():
+    class Graphs(torch.utils.data.Dataset):
+        def __init__(self):
+            self.graphs = pyg_graphs()
+            self.transform = BranchedEgoNets(hops=2, level="node")
+
+        def __len__(self):
+            return len(self.graphs)
+
+        def __getitem__(self, index):
+            return self.transform(self.graphs[index])
+
+    data = Graphs()
+    here = next(iter(DataLoader(data, batch_size=7)))
+    there = next(iter(DataLoader(data, batch_size=7, num_workers=2)))
+    assert_same_store(as_subgraphs(here), as_subgraphs(there))
+
+
+def test_the_transform_keeps_the_graph_usable_for_pyg():
+    data = pyg_graphs()[0]
+    result = BranchedEgoNets(hops=2, level="node")(data)
+    assert result.num_nodes == data.num_nodes
+    assert torch.equal(result.x, data.x) and torch.equal(result.y, data.y)
+    given = {tuple(e): f for e, f in zip(data.edge_index.t().tolist(), data.edge_attr.tolist())}
+    kept = {tuple(e): f for e, f in zip(result.edge_index.t().tolist(), result.edge_attr.tolist())}
+    assert given == kept
+
+
+def test_mixed_settings_are_refused():
+    data = pyg_graphs()[0]
+    two = [BranchedEgoNets(hops=h, level="node")(data) for h in (1, 2)]
+    batch = next(iter(DataLoader(two, batch_size=2)))
+    with pytest.raises(ValueError, match="mixes ego-nets of different settings"):
+        as_subgraphs(batch)
+    with pytest.raises(TypeError, match="from BranchedEgoNets, got Data"):
+        as_subgraphs(data)
