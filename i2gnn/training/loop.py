@@ -17,7 +17,7 @@ from i2gnn.data.splits import Splits
 from i2gnn.errors import InputError
 from i2gnn.graphs import GraphStore
 from i2gnn.graphs.flat import ragged_arange
-from i2gnn.progress import Advance, progress_bar
+from i2gnn.progress import progress_bar
 from i2gnn.training.checkpoint import Checkpoint, copy_tensors
 from i2gnn.training.config import TrainingConfig
 from i2gnn.training.environment import environment, place, rng_states, set_rng_states
@@ -103,17 +103,18 @@ def fit(
     with environment(config) as fabric:
         run = _Run(fabric, model, data, splits, config, folder, dict(settings or {}))
         run.start(resume)
-        done = len(run.history)
-        steps = (config.epochs - done) * math.ceil(len(splits.train) / config.batch_size)
+        epochs_left = max(0, config.epochs - len(run.history))
         try:
-            with progress_bar("training", steps, enabled=progress) as advance:
+            with progress_bar("training", epochs_left, enabled=progress) as advance:
                 while not (stopped := run.reason_to_stop()):
-                    train_loss = run.train_epoch(advance)
+                    train_loss = run.train_epoch()
                     run.end_epoch(train_loss, run.validate())
+                    advance(1, note=run.note())
         except KeyboardInterrupt:
             run.save()
-            kept = f"; continue from {folder / CHECKPOINT}" if folder and run.history else ""
-            log.warning("stopped after epoch %d of %d%s", len(run.history), config.epochs, kept)
+            if folder is not None and run.snapshot is not None:
+                done, path = run.snapshot.epoch, folder / CHECKPOINT
+                log.warning("stopped after epoch %d of %d; saved %s", done, config.epochs, path)
             raise
         finally:
             run.log.close()
@@ -192,13 +193,13 @@ class _Run:
             return "time_limit"
         return None
 
-    def train_epoch(self, advance: Advance) -> float:
+    def train_epoch(self) -> float:
         """One pass over the training graphs; returns the mean loss."""
         config, epoch = self.config, len(self.history) + 1
         # The order depends on the seed and the epoch alone, so there is no state to restore.
         order = np.random.default_rng([config.seed, epoch]).permutation(len(self.splits.train))
         indices = self.splits.train[torch.as_tensor(order)]
-        note = self._note(epoch)
+        self.model.train()
         total = torch.zeros((), device=self.fabric.device, dtype=torch.float64)
         for batch in batches(self.data, indices, config.batch_size, self.fabric.device):
             assert batch.y is not None
@@ -213,7 +214,6 @@ class _Run:
                 )
             self.optimizer.step()
             total += loss.detach() * len(batch)
-            advance(1, note=note)
         return float(total) / len(indices)
 
     def validate(self) -> float:
@@ -285,6 +285,7 @@ class _Run:
         """Tests the best weights."""
         seconds = self.seconds
         self.model.load_state_dict(self.best)
+        self.model.eval()
         tested: dict[str, list[float]] = {}
         if len(self.splits.test):
             regression = ["normalized_mae", "mae", "rmse"]
@@ -304,15 +305,11 @@ class _Run:
             scaling=self.scaling,
         )
 
-    def _note(self, epoch: int) -> str:
-        note = f"epoch {epoch}/{self.config.epochs}"
-        if self.history:
-            last, best = self.history[-1], self.history[self.best_epoch - 1]
-            note += (
-                f"  loss {last['train_loss']:.4f}  val {last['validation']:.4f}"
-                f"  best {best['validation']:.4f} @ {self.best_epoch}"
-            )
-        return note
+    def note(self) -> str:
+        """The last epoch in a few words, for the progress bar."""
+        last, best = self.history[-1], self.history[self.best_epoch - 1]
+        loss, validation = last["train_loss"], last["validation"]
+        return f"loss {loss:.3g} val {validation:.3g} best {best['validation']:.3g}"
 
 
 class _Box:

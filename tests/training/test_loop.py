@@ -112,7 +112,7 @@ def test_ctrl_c_keeps_the_last_epoch(
     model = InterruptedModel(make_model(dropout=0.5), step=3 * steps_per_epoch + 2)
     with caplog.at_level(logging.WARNING), pytest.raises(KeyboardInterrupt):
         fit(model, stars(), split(), settings, run_dir=tmp_path / "stopped", progress=False)
-    assert "stopped after epoch 3 of 6; continue from" in caplog.text
+    assert "stopped after epoch 3 of 6; saved" in caplog.text
     assert Checkpoint.load(tmp_path / "stopped" / CHECKPOINT).epoch == 3
     for name in ("stopped", "whole"):
         fit(
@@ -258,3 +258,22 @@ def test_without_test_graphs() -> None:
     parts = Splits(parts.train, parts.val, torch.empty(0, dtype=torch.int64))
     result = fit(make_model(), stars(), parts, config(), progress=False)
     assert result.test is None and result.test_metrics == {}
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("precision", ["float32", "tf32", "bfloat16", "float64"])
+def test_a_longer_run_on_a_gpu_goes_on_exactly(tmp_path: Path, precision: str) -> None:
+    rest: dict[str, Any] = {"device": "cuda", "precision": precision, "deterministic": True}
+    for name, epochs in (("stopped", 3), ("stopped", 8), ("whole", 8)):
+        result = fit(
+            make_model(dropout=0.5),
+            stars(),
+            split(),
+            config(epochs=epochs, **rest),
+            run_dir=tmp_path / name,
+            resume=True,
+            progress=False,
+        )
+    assert result.test is not None and result.test < 1
+    assert_same_run(tmp_path / "stopped", tmp_path / "whole")

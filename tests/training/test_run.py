@@ -1,0 +1,86 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from i2gnn.errors import InputError
+from i2gnn.training import Checkpoint, RunConfig, build_model, predict, train
+from i2gnn.training.loop import CHECKPOINT
+from i2gnn.training.run import load_data
+from i2gnn.training.targets import Scaling
+
+KEYS = {
+    *("table", "preset", "dataset", "level", "model", "target", "seed", "metric", "test"),
+    *("validation", "best_epoch", "epochs", "parameters", "seconds", "hardware", "versions"),
+    *("settings", "deviations"),
+}
+
+
+def small(**changes: Any) -> RunConfig:
+    content: dict[str, Any] = {
+        "data": {"count": 20, "targets": ["cycle3", "cycle4"]},
+        "model": {"name": "mpnn", "hidden_channels": 8, "num_layers": 2},
+        "training": {"epochs": 2, "batch_size": 4, "tensorboard": False, "device": "cpu"},
+    }
+    for section, values in changes.items():
+        content[section] |= values
+    return RunConfig.from_dict(content)
+
+
+def test_a_run_leaves_its_files(tmp_path: Path) -> None:
+    config = small()
+    record = train(config, tmp_path / "run", progress=False)
+    names = {entry.name for entry in (tmp_path / "run").iterdir()}
+    assert names == {"config.yaml", "log.csv", CHECKPOINT, "result.json"}
+    assert RunConfig.from_yaml(tmp_path / "run" / "config.yaml") == config
+    assert json.loads((tmp_path / "run" / "result.json").read_text()) == record
+    assert set(record) >= KEYS
+    assert record["target"] == "cycle3+cycle4"
+    assert record["hardware"]["cores"] >= 1 and record["hardware"]["cpu"]
+    assert record["versions"]["torch"] == torch.__version__
+
+
+def test_a_checkpoint_rebuilds_its_model(tmp_path: Path) -> None:
+    config = small(data={"level": "graph"})
+    record = train(config, tmp_path, progress=False)
+    checkpoint = Checkpoint.load(tmp_path / CHECKPOINT)
+    model = build_model(checkpoint.settings["network"])
+    model.load_state_dict(checkpoint.best)
+    data = load_data(config.data)
+    scaling = Scaling(**checkpoint.scaling)
+    graphs = model.extract(data.graphs)
+    prediction = predict(model, graphs, data.splits.test, scaling=scaling)
+    assert data.graphs.y is not None
+    target = data.graphs.y[data.splits.test]
+    error = ((prediction - target).abs().mean(dim=0) / scaling.unit).mean()
+    assert float(error) == pytest.approx(record["test"], rel=1e-5)
+
+
+def test_seeds_change_the_weights_and_nothing_else(tmp_path: Path) -> None:
+    runs = [small(), small(), small(training={"seed": 1})]
+    tests = [train(run, tmp_path / str(n), progress=False)["test"] for n, run in enumerate(runs)]
+    assert tests[0] == tests[1] != tests[2]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"model": {"conv": "none such"}}, "model mpnn: .*none such"),
+        ({"data": {"targets": ["cycle99x"]}}, "cycle99x"),
+        ({"data": {"name": "counting"}}, "synthetic5000.npz is not in"),
+        ({"training": {"device": "cuda:77"}}, "device is 'cuda:77'"),
+    ],
+)
+def test_mistakes_are_named_and_leave_no_folder(
+    tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        train(small(**changes), tmp_path / "run", data_root=tmp_path, progress=False)
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_unknown_model_is_named() -> None:
+    with pytest.raises(InputError, match="model is 'gpt'; expected one of i2gnn"):
+        build_model({"name": "gpt", "arguments": {}})
