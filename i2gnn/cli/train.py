@@ -56,7 +56,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _print_table(record: dict[str, Any], run_dir: Path) -> None:
-    table = Table(title=f"{record['model']} on {record['dataset']}, {record['level']} level")
+    table = Table()
     for column in ("target", "normalised MAE", "MAE"):
         table.add_column(column, justify="left" if column == "target" else "right")
     tested = record["test_metrics"]
@@ -69,6 +69,7 @@ def _print_table(record: dict[str, Any], run_dir: Path) -> None:
     console = Console()
     console.print(table)
     console.print(
+        f"{record['model']} on {record['dataset']}, {record['level']} level, "
         f"test at epoch {record['best_epoch']} of {record['epochs']}, the best in validation "
         f"({record['metric']} {record['validation']:.4f}); {record['parameters']} parameters, "
         f"{record['seconds']:.1f} s; files in {run_dir}",

@@ -52,7 +52,9 @@ class TrainingConfig(Settings):
     epochs: int = option(2000, "at most this many", minimum=1)
     batch_size: int = option(256, "graphs in a batch", minimum=1)
     early_stop: int | None = option(None, "stop after so many epochs without progress", minimum=1)
-    time_limit: float | None = option(None, "stop after so many seconds in one call", above=0)
+    time_limit: float | None = option(
+        None, "end with the epoch that passes so many seconds", above=0
+    )
     optimizer: OptimizerConfig = option(OptimizerConfig, "Adam")
     schedule: ScheduleConfig = option(ScheduleConfig, "of the learning rate")
     seed: int = option(0, "of the weights, the order of graphs and dropout", minimum=0)

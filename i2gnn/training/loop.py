@@ -114,7 +114,12 @@ def fit(
             run.save()
             if folder is not None and run.snapshot is not None:
                 done, path = run.snapshot.epoch, folder / CHECKPOINT
-                log.warning("stopped after epoch %d of %d; saved %s", done, config.epochs, path)
+                log.warning(
+                    "stopped after epoch %d of %d; resume goes on from %s",
+                    done,
+                    config.epochs,
+                    path,
+                )
             raise
         finally:
             run.log.close()

@@ -112,7 +112,7 @@ def test_ctrl_c_keeps_the_last_epoch(
     model = InterruptedModel(make_model(dropout=0.5), step=3 * steps_per_epoch + 2)
     with caplog.at_level(logging.WARNING), pytest.raises(KeyboardInterrupt):
         fit(model, stars(), split(), settings, run_dir=tmp_path / "stopped", progress=False)
-    assert "stopped after epoch 3 of 6; saved" in caplog.text
+    assert "stopped after epoch 3 of 6; resume goes on from" in caplog.text
     assert Checkpoint.load(tmp_path / "stopped" / CHECKPOINT).epoch == 3
     for name in ("stopped", "whole"):
         fit(
