@@ -1,21 +1,25 @@
 """`count`: exact counts for any graphs, and the table they make."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 
-from i2gnn.counting.cycles import cycles_through_edges
-from i2gnn.counting.patterns import Pattern, resolve
+from i2gnn.counting import cycles, graphlets, match, paths
+from i2gnn.counting.adjacency import Adjacency
+from i2gnn.counting.patterns import CATALOGUE, Pattern, resolve
+from i2gnn.counting.workers import Array
 from i2gnn.errors import InputError
 from i2gnn.graphs import GraphStore, Level
 
-if TYPE_CHECKING:
-    pass
-
 __all__ = ["Counts", "as_store", "count"]
+
+BLOCK_NODES = 2**20
+"""Graphs are counted in blocks of about this many nodes, so that scratch memory stays small."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +43,54 @@ class Counts:
         """Names of the columns."""
         return [pattern.name for pattern in self.patterns]
 
+    def per_graph(self) -> Tensor:
+        """Number of copies in each graph, [G, T], whatever the level."""
+        if self.level == "graph":
+            return self.values
+        store = self.store.to("cpu")
+        owner = store.node_to_graph if self.level == "node" else store.edge_to_graph
+        total = _sum_rows(self.values, owner, len(store), self.what)
+        times = [pattern.multiplicity(self.level) for pattern in self.patterns]
+        if self.level == "edge":  # both directions have a row
+            times = [2 * t for t in times]
+        return total // torch.tensor(times, dtype=torch.int64)
+
+    def to_frame(self, graph_ids: Sequence[int] | None = None) -> pd.DataFrame:
+        """A table: `graph`, then `node` or `source` and `target`, then one column each.
+
+        Nodes are numbered from 0 inside each graph; an edge has one row, source < target.
+
+        Args:
+            graph_ids: Numbers of the graphs, 0, 1, ... if not given.
+        """
+        store, values = self.store.to("cpu"), self.values
+        frame: dict[str, Array] = {}
+        ids = np.arange(len(store)) if graph_ids is None else np.asarray(graph_ids)
+        first = store.offsets["node"].numpy()
+        if self.level == "graph":
+            frame["graph"] = ids
+        elif self.level == "node":
+            graph = store.node_to_graph.numpy()
+            frame["graph"] = ids[graph]
+            frame["node"] = np.arange(store.num_nodes) - first[graph]
+        else:
+            node, other = store.edge_to_node, store.neighbor
+            once = node < other
+            graph = store.edge_to_graph[once].numpy()
+            frame["graph"] = ids[graph]
+            frame["source"] = node[once].numpy() - first[graph]
+            frame["target"] = other[once].numpy() - first[graph]
+            values = values[once]
+        table = values.numpy()
+        return pd.DataFrame(frame | {name: table[:, c] for c, name in enumerate(self.what)})
+
 
 def count(
-    graphs: Any, what: str | Pattern | Iterable[str | Pattern], level: Level = "node"
+    graphs: Any,
+    what: str | Pattern | Iterable[str | Pattern],
+    level: Level = "node",
+    *,
+    progress: bool = False,
 ) -> Counts:
     """Counts substructures exactly.
 
@@ -49,30 +98,27 @@ def count(
         graphs: A `GraphStore`, or PyG, networkx or SMILES graphs: one or a list.
         what: Names such as "cycle3" or "cycle3..cycle6", patterns, or a list of these.
         level: "node", "edge" or "graph"; see `Pattern` for what each means.
+        progress: Shows bars on standard error.
+
+    Raises:
+        InputError: An unknown name, graphs of an unknown kind, or a count beyond 64 bits.
 
     Example:
-        >>> count("C1CC1C", ["cycle3", "cycle4"]).values
-        tensor([[1, 0],
-                [1, 0],
-                [1, 0],
-                [0, 0]])
+        >>> count("C1CC1C", ["cycle3", "path2"]).values
+        tensor([[1, 3],
+                [1, 3],
+                [1, 2],
+                [0, 2]])
+        >>> count("C1CC1C", "cycle3", level="graph").values
+        tensor([[1]])
     """
     store = as_store(graphs)
-    patterns = resolve(what)
-    lengths = [int(p.name.removeprefix("cycle")) for p in patterns]
-    edge = torch.from_numpy(cycles_through_edges(store, max(lengths)))
-    edge = edge[:, [length - 3 for length in lengths]]
-    node = torch.zeros(store.num_nodes, len(patterns), dtype=torch.int64)
-    node.index_add_(0, store.edge_to_node, edge).div_(2, rounding_mode="floor")
-    if level == "edge":
-        values = edge
-    elif level == "node":
-        values = node
-    else:
-        values = torch.zeros(len(store), len(patterns), dtype=torch.int64)
-        values.index_add_(0, store.node_to_graph, node)
-        values //= torch.tensor(lengths)
-    return Counts(values, tuple(patterns), level, store)
+    patterns = tuple(resolve(what))
+    if level not in ("node", "edge", "graph"):
+        raise InputError(f"level is {level!r}; expected 'node', 'edge' or 'graph'")
+    parts = [_count_block(block, patterns, level, progress) for block in _blocks(store)]
+    empty = torch.zeros(0, len(patterns), dtype=torch.int64)
+    return Counts(torch.cat([empty, *parts]), patterns, level, store)
 
 
 def as_store(graphs: Any) -> GraphStore:
@@ -93,3 +139,97 @@ def as_store(graphs: Any) -> GraphStore:
         f"cannot count in {type(first).__name__}; expected a GraphStore, "
         "PyG Data, networkx graphs or SMILES strings"
     )
+
+
+def _blocks(store: GraphStore) -> Iterator[GraphStore]:
+    if store.num_nodes <= BLOCK_NODES:
+        yield store
+        return
+    ends = store.offsets["node"][1:].numpy()
+    block = (ends - 1) // BLOCK_NODES
+    for graphs in np.split(np.arange(len(store)), np.flatnonzero(np.diff(block)) + 1):
+        yield store.batch(graphs) if len(graphs) < len(store) else store
+
+
+def _count_block(
+    store: GraphStore, patterns: Sequence[Pattern], level: Level, progress: bool
+) -> Tensor:
+    adjacency = Adjacency.of(store)
+    names = {p.name for p in patterns if CATALOGUE.get(p.name) == p}
+    kind: Level = "edge" if level == "edge" else "node"
+    known = _edge_columns if level == "edge" else _node_columns
+    columns = known(adjacency, names, progress)
+    for pattern in patterns:
+        if pattern.name not in columns:
+            search = match.copies_at_edges if level == "edge" else match.copies_at_nodes
+            columns[pattern.name] = search(adjacency, pattern, _title(progress, pattern.name))
+    table = np.stack([columns[p.name] for p in patterns], axis=1)
+    if (table < 0).any():
+        row, column = np.argwhere(table < 0)[0]
+        raise InputError(
+            f"{patterns[column].name} at {kind} {row}: the count exceeds 64 bits "
+            f"({np.iinfo(np.int64).max})"
+        )
+    counts = Counts(torch.from_numpy(table), tuple(patterns), kind, store)
+    return counts.per_graph() if level == "graph" else counts.values
+
+
+def _node_columns(adjacency: Adjacency, names: set[str], progress: bool) -> dict[str, Array]:
+    """The named counts at nodes that have an algorithm of their own."""
+    columns: dict[str, Array] = {}
+    orbits = {name for name in names if name.startswith("orbit")}
+    small = names & graphlets.COLUMN.keys() or orbits
+    lengths = [int(name[-1]) for name in names if name.startswith("cycle")]
+    if lengths or small:
+        longest = max([4, *lengths])
+        edge = cycles.cycles_through_edges(adjacency, longest, _title(progress, "cycles"))
+        node = np.add.reduceat(
+            np.concatenate([edge, np.zeros((1, longest - 2), dtype=np.int64)]),
+            adjacency.edge_ptr[:-1],
+        )
+        node[adjacency.degree == 0] = 0
+        columns |= {f"cycle{length}": node[:, length - 3] // 2 for length in lengths}
+    if small:
+        table = graphlets.graphlets_at_nodes(adjacency, edge[:, :2], _title(progress, "graphlets"))
+        columns |= {n: table[:, c] for n, c in graphlets.COLUMN.items() if n in names}
+        induced = graphlets.induced_orbits(table) if orbits else table
+        columns |= {name: induced[:, int(name.removeprefix("orbit"))] for name in orbits}
+    long = [int(n[-1]) for n in names if n.startswith("path") and n not in graphlets.COLUMN]
+    if long:
+        walked = paths.paths_from_nodes(adjacency, max(long), _title(progress, "paths"))
+        columns |= {f"path{length}": walked[:, length - 1] for length in long}
+    for name in (n for n in names if n.startswith("star")):
+        columns[name] = graphlets.stars(adjacency.degree, int(name[-1]))
+    return columns
+
+
+def _edge_columns(adjacency: Adjacency, names: set[str], progress: bool) -> dict[str, Array]:
+    """The named counts at edges that have an algorithm of their own."""
+    columns: dict[str, Array] = {}
+    lengths = [int(name[-1]) for name in names if name.startswith("cycle")]
+    if lengths:
+        edge = cycles.cycles_through_edges(adjacency, max(lengths), _title(progress, "cycles"))
+        columns |= {f"cycle{length}": edge[:, length - 3] for length in lengths}
+    for name in (n for n in names if n.startswith("star")):
+        # One end is the centre, and the other leaves are chosen from its other neighbours.
+        rest = graphlets.stars(np.maximum(adjacency.degree - 1, 0), int(name[-1]) - 1)
+        ends = rest[adjacency.edge_to_node], rest[adjacency.neighbor]
+        fits = (ends[0] >= 0) & (ends[1] >= 0) & (ends[0] <= graphlets.MOST - ends[1])
+        columns[name] = np.where(fits, ends[0] + ends[1], -1)
+    return columns
+
+
+def _title(progress: bool, what: str) -> str:
+    return f"counting {what}" if progress else ""
+
+
+def _sum_rows(values: Tensor, owner: Tensor, length: int, names: Sequence[str]) -> Tensor:
+    """Adds rows by owner; a sum that does not fit into 64 bits is an error."""
+    total = torch.zeros(length, values.shape[1], dtype=torch.int64).index_add_(0, owner, values)
+    # The float sum is off by a part in 10^10 at most, and only sums near the limit matter.
+    estimate = torch.zeros(length, values.shape[1], dtype=torch.float64)
+    estimate.index_add_(0, owner, values.double())
+    if (estimate > 0.999 * float(2**63)).any():
+        graph, column = (estimate > 0.999 * float(2**63)).nonzero()[0].tolist()
+        raise InputError(f"{names[column]} in graph {graph}: the sum over rows exceeds 64 bits")
+    return total
