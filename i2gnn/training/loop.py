@@ -80,6 +80,7 @@ def fit(
     resume: bool = False,
     settings: Mapping[str, Any] | None = None,
     progress: bool = True,
+    description: str = "training",
 ) -> Result:
     """Trains a model and tests it with the weights of the best validation epoch, which it keeps.
 
@@ -93,6 +94,7 @@ def fit(
             had never stopped.
         settings: Further settings to keep in the checkpoint and to compare on resume, by section.
         progress: Shows a bar with the time left.
+        description: Title of the bar.
 
     Raises:
         InputError: Targets, splits or a checkpoint that do not fit, or a loss that is not finite.
@@ -105,7 +107,7 @@ def fit(
         run.start(resume)
         epochs_left = max(0, config.epochs - len(run.history))
         try:
-            with progress_bar("training", epochs_left, enabled=progress) as advance:
+            with progress_bar(description, epochs_left, enabled=progress) as advance:
                 while not (stopped := run.reason_to_stop()):
                     train_loss = run.train_epoch()
                     run.end_epoch(train_loss, run.validate())

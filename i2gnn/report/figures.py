@@ -1,0 +1,177 @@
+"""Figures as SVG text, to be placed into a page."""
+
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import matplotlib
+import networkx
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap, Normalize
+from matplotlib.figure import Figure
+
+from i2gnn.graphs import GraphStore
+
+__all__ = ["COLORS", "draw_counts", "error_by_count", "learning_curves", "predicted_against_true"]
+
+Values = npt.NDArray[np.float64]
+
+COLORS = ("#7a8290", "#d9822b", "#1f5fd0", "#2f9e6e", "#a2468f")
+"""One per model, in the order in which they are compared."""
+
+STYLE: Any = {
+    "font.family": "sans-serif",
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": "#9aa2ad",
+    "axes.labelcolor": "#333a44",
+    "xtick.color": "#333a44",
+    "ytick.color": "#333a44",
+    "axes.grid": True,
+    "grid.color": "#e6e9ee",
+    "svg.fonttype": "none",
+    "svg.hashsalt": "i2gnn",
+    "legend.frameon": False,
+}
+
+
+def learning_curves(histories: Mapping[str, Sequence[Mapping[str, float]]], metric: str) -> str:
+    """Validation error over the epochs, one line per model; the best epoch is marked."""
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(7.2, 3.6))
+        axes = figure.subplots()
+        for (name, history), color in zip(histories.items(), COLORS, strict=False):
+            epochs = [row["epoch"] for row in history]
+            values = [row["validation"] for row in history]
+            best = int(np.argmin(values))
+            axes.plot(epochs, values, color=color, label=name, linewidth=1.6)
+            axes.plot(epochs[best], values[best], "o", color=color, markersize=5)
+        axes.set(xlabel="epoch", ylabel=f"validation {metric}", yscale="log")
+        _plain_log_labels(axes)
+        axes.legend()
+        return _svg(figure)
+
+
+def predicted_against_true(target: Values, predictions: Mapping[str, Values], what: str) -> str:
+    """One panel per model: each test node at its true (x) and predicted (y) count."""
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(3.0 * len(predictions), 3.1))
+        panels = figure.subplots(1, len(predictions), sharex=True, sharey=True, squeeze=False)[0]
+        top = float(target.max(initial=1.0)) * 1.05
+        # Counts are whole numbers: spread them a little, or all nodes of a count fall on one line.
+        jitter = np.random.default_rng(0).uniform(-0.3, 0.3, len(target))
+        for panel, (name, predicted), color in zip(
+            panels, predictions.items(), COLORS, strict=False
+        ):
+            panel.plot([0, top], [0, top], color="#333a44", linewidth=0.8, zorder=3)
+            panel.scatter(
+                target + jitter, predicted, s=5, alpha=0.25, color=color, linewidth=0,
+                rasterized=True,
+            )  # fmt: skip
+            panel.set_title(name, fontsize=11)
+            panel.set(xlabel=f"true number of {what}", xlim=(-0.02 * top, top))
+        panels[0].set(ylabel="predicted", ylim=(-0.05 * top, top))
+        return _svg(figure)
+
+
+def error_by_count(
+    target: Values, predictions: Mapping[str, Values], what: str, min_nodes: int = 5
+) -> str:
+    """Mean absolute error of the nodes with a given true count (the paper's Figure 5).
+
+    The lower panel shows how many nodes have that count; counts with fewer than `min_nodes`
+    nodes are left out of the upper one.
+    """
+    counts, index, sizes = np.unique(target, return_inverse=True, return_counts=True)
+    enough = sizes >= min_nodes
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(7.2, 4.6))
+        upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
+        for (name, predicted), color in zip(predictions.items(), COLORS, strict=False):
+            error = np.bincount(index, np.abs(predicted - target)) / sizes
+            upper.plot(
+                counts[enough], error[enough], "o-", color=color, label=name, markersize=3,
+                linewidth=1.4,
+            )  # fmt: skip
+        upper.set(ylabel="mean absolute error", yscale="log")
+        _plain_log_labels(upper)
+        upper.legend()
+        lower.bar(counts, sizes, width=0.9, color="#b9c0ca")
+        lower.set(xlabel=f"true number of {what} at the node", ylabel="nodes", yscale="log")
+        return _svg(figure)
+
+
+def draw_counts(
+    graph: GraphStore, target: Values, predictions: Mapping[str, Values], what: str
+) -> str:
+    """One graph, drawn with its exact counts and then with each model's predictions.
+
+    Predictions are coloured by their error, exact counts by their size.
+    """
+    drawn = networkx.Graph()
+    drawn.add_nodes_from(range(graph.num_nodes))
+    drawn.add_edges_from(graph.edge_index.t().tolist())
+    position = networkx.spring_layout(drawn, seed=1, iterations=300, method="force")
+    blues = LinearSegmentedColormap.from_list("counts", ["#f4f7fd", "#7aa5ee"])
+    reds = LinearSegmentedColormap.from_list("errors", ["#ffffff", "#f3a6a0", "#d9382c"])
+    worst = max((float(np.abs(p - target).max()) for p in predictions.values()), default=1.0)
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(3.1 * (1 + len(predictions)), 3.3))
+        panels = figure.subplots(1, 1 + len(predictions), squeeze=False)[0]
+        _draw(panels[0], drawn, position, target, blues, [f"{v:.0f}" for v in target])
+        panels[0].set_title(f"exact {what}", fontsize=11)
+        for panel, (name, predicted) in zip(panels[1:], predictions.items(), strict=True):
+            error = np.abs(predicted - target)
+            texts = [f"{v:.1f}".replace("-0.0", "0.0") for v in predicted]
+            _draw(panel, drawn, position, error, reds, texts, top=worst)
+            panel.set_title(f"{name}: off by {error.mean():.2f} on average", fontsize=11)
+        return _svg(figure)
+
+
+def _draw(
+    axes: Axes,
+    graph: networkx.Graph,
+    position: dict[int, Any],
+    values: Values,
+    colors: LinearSegmentedColormap,
+    texts: Sequence[str],
+    top: float | None = None,
+) -> None:
+    scale = Normalize(0, max(top if top is not None else float(values.max(initial=0)), 1e-9))
+    networkx.draw_networkx_edges(graph, position, ax=axes, edge_color="#b9c0ca", width=1.0)
+    networkx.draw_networkx_nodes(
+        graph,
+        position,
+        ax=axes,
+        node_size=260,
+        node_color=[colors(scale(v)) for v in values],
+        edgecolors="#5b6470",
+        linewidths=0.8,
+    )
+    for node, text in enumerate(texts):
+        x, y = position[node]
+        axes.text(x, y, text, ha="center", va="center", fontsize=7, color="#111820")
+    axes.set_axis_off()
+    axes.margins(0.08)
+
+
+def _plain_log_labels(axes: Axes) -> None:
+    """0.01 instead of 10^-2 on a logarithmic axis, also between powers of ten."""
+    from matplotlib.ticker import FuncFormatter, LogLocator
+
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_minor_locator(LogLocator(subs=()))
+
+
+def _svg(figure: Figure) -> str:
+    """The figure as an <svg> element without the XML prologue."""
+    buffer = io.StringIO()
+    figure.savefig(
+        buffer, format="svg", bbox_inches="tight", dpi=180, metadata={"Date": None, "Creator": None}
+    )
+    text = buffer.getvalue()
+    return text[text.index("<svg") :]

@@ -1,0 +1,86 @@
+import pytest
+import torch
+from torch_geometric import nn as pyg
+
+from i2gnn import extract_subgraphs, ops
+from i2gnn.nn import CONVS, GIN, GINE, GatedGraph, GraphConv, NNConv, make_conv
+from tests.helpers import assert_permutation_equivariant, random_graphs
+
+
+@pytest.fixture
+def graphs():
+    return random_graphs(6, nodes=(2, 9), x=5, edge_attr=3).to(dtype=torch.float64)
+
+
+@pytest.mark.parametrize("name", CONVS)
+@pytest.mark.parametrize("identifiers", [0, 1, 2])
+def test_every_layer_is_permutation_equivariant(graphs, name, identifiers):
+    conv = make_conv(name, 5, 5, edge_channels=3).double()
+
+    def predict(store):
+        s = extract_subgraphs(store, hops=2, identifiers=identifiers, labels="spd")
+        h = ops.spread_nodes(store.x, s)
+        if s.labels is not None:
+            h = h + s.labels.sum(1, keepdim=True)
+        return ops.pool_context(conv(h, s, store.edge_attr), s)
+
+    assert_permutation_equivariant(predict, graphs)
+
+
+@pytest.mark.parametrize("name", CONVS)
+def test_gradients_against_finite_differences(name):
+    graphs = random_graphs(2, nodes=(3, 4), p=0.6, edge_attr=2).to(dtype=torch.float64)
+    s = extract_subgraphs(graphs, hops=1)
+    conv = make_conv(name, 3, 3, edge_channels=2).double()
+    h = torch.randn(s.num_rows, 3, dtype=torch.float64, requires_grad=True)
+    edge_attr = graphs.edge_attr.clone().requires_grad_(name == "gine")
+    assert torch.autograd.gradcheck(lambda h, e: conv(h, s, e), (h, edge_attr))
+
+
+@pytest.mark.parametrize("name", CONVS)
+def test_zero_identifiers_agree_with_pygs_own_layer(graphs, name):
+    """On the graph itself each layer is PyG's, given the same weights."""
+    s = extract_subgraphs(graphs, identifiers=0)
+    conv = make_conv(name, 5, 5, edge_channels=3).double()
+    theirs = pyg_twin(conv)
+    h = graphs.x
+    edge_attr = (graphs.edge_attr,) if conv.needs_edge_attr else ()
+    torch.testing.assert_close(
+        conv(h, s, graphs.edge_attr), theirs(h, graphs.edge_index, *edge_attr)
+    )
+
+
+def pyg_twin(conv):
+    if isinstance(conv, GIN):
+        return pyg.GINConv(conv.mlp, train_eps=True).double()
+    if isinstance(conv, GINE):
+        twin = pyg.GINEConv(conv.mlp, train_eps=True, edge_dim=3).double()
+        twin.lin.load_state_dict(conv.edge.state_dict())
+    elif isinstance(conv, GatedGraph):
+        twin = pyg.GatedGraphConv(5, num_layers=1).double()
+        twin.weight.data[0] = conv.weight.data
+        twin.rnn.load_state_dict(conv.gru.state_dict())
+    elif isinstance(conv, GraphConv):
+        twin = pyg.GraphConv(5, 5).double()
+        twin.lin_root.weight.data = conv.own.weight.data
+        twin.lin_rel.bias.data = conv.own.bias.data
+        twin.lin_rel.weight.data = conv.neighbors.weight.data
+    else:
+        assert isinstance(conv, NNConv)
+        twin = pyg.NNConv(5, 5, conv.net).double()
+        twin.lin.weight.data = conv.own.weight.data
+        twin.bias.data = conv.own.bias.data
+    return twin
+
+
+def test_wrong_use_is_named(graphs):
+    with pytest.raises(ValueError, match="unknown conv 'gat'; expected one of gin, gine"):
+        make_conv("gat", 4, 4)
+    with pytest.raises(ValueError, match="'gine' uses edge features; pass edge_channels"):
+        make_conv("gine", 4, 4)
+    with pytest.raises(ValueError, match="keeps its width, got 4 to 8"):
+        make_conv("gated", 4, 8)
+    s = extract_subgraphs(graphs, identifiers=0)
+    with pytest.raises(ValueError, match="GINE needs edge features, the graphs have none"):
+        GINE(5, 5, 3).double()(graphs.x, s)
+    assert repr(GraphConv(4, 8)).startswith("GraphConv(\n  4, 8")

@@ -1,0 +1,37 @@
+import pytest
+import torch
+
+from i2gnn import extract_subgraphs
+from i2gnn.nn import InjectLabels, LabelEncoder
+from tests.helpers import random_graphs
+
+KINDS = [("identity",), ("spd",), ("spd_pred",), ("resistance",), ("spd_pred", "resistance")]
+
+
+def plain(encoder, s):
+    """The definition: a sum of one embedding per column, and a linear map of the resistances."""
+    z = torch.zeros(s.num_rows, 6)
+    if s.labels is not None:
+        for table, values in zip(encoder.tables, s.labels.unbind(1), strict=True):
+            z = z + table[values.long()]
+    if s.resistance is not None:
+        z = z + encoder.resistance(s.resistance)
+    return z
+
+
+@pytest.mark.parametrize("kinds", KINDS)
+@pytest.mark.parametrize("identifiers", [1, 2])
+def test_tables_and_projections_match_the_definition(kinds, identifiers):
+    s = extract_subgraphs(random_graphs(4), hops=2, identifiers=identifiers, labels="+".join(kinds))
+    encoder = LabelEncoder(kinds, 2, identifiers, 6)
+    torch.testing.assert_close(encoder(s), plain(encoder, s))
+    inject = InjectLabels(encoder, 6)
+    h = torch.randn(s.num_rows, 6)
+    expected = inject.linear(torch.cat([h, plain(encoder, s)], dim=1))
+    torch.testing.assert_close(inject(h, s), expected)
+
+
+def test_labels_of_other_settings_are_refused():
+    s = extract_subgraphs(random_graphs(4), hops=2)
+    with pytest.raises(ValueError, match=r"expects labels \('spd',\) of sizes \(5, 6\)"):
+        LabelEncoder(("spd",), 3, 2, 6)(s)

@@ -1,0 +1,146 @@
+"""Every op against its plain reference, in outputs and gradients."""
+
+import pytest
+import torch
+
+from i2gnn import extract_subgraphs, ops
+from i2gnn.ops import reference
+from tests.helpers import assert_matches_reference, random_graphs
+from tests.named_graphs import awkward, store
+
+WIDTHS = [1, 16, 63, 64]
+
+
+def star(leaves: int) -> list[tuple[int, int]]:
+    return [(0, leaf) for leaf in range(1, leaves + 1)]
+
+
+GRAPHS = {
+    "awkward": awkward,
+    "random": lambda: random_graphs(9, nodes=(2, 12)),
+    "high degree": lambda: store(star(33), star(1), [], num_nodes=[34, 2, 1]),
+    "no edges": lambda: store([], num_nodes=[3]),
+    "nothing": lambda: store([], num_nodes=[0]),
+}
+
+
+@pytest.fixture(params=GRAPHS)
+def graphs(request):
+    return GRAPHS[request.param]()
+
+
+@pytest.fixture(params=[0, 1, 2])
+def subgraphs(request, graphs):
+    return extract_subgraphs(graphs, hops=2, identifiers=request.param)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_aggregate(subgraphs, width):
+    assert_matches_reference(
+        lambda h: ops.aggregate(h, subgraphs),
+        lambda h: reference.aggregate(h, subgraphs),
+        [torch.randn(subgraphs.num_rows, width)],
+    )
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_aggregate_with_edge_features(subgraphs, width):
+    assert_matches_reference(
+        lambda h, e: ops.aggregate(h, subgraphs, e),
+        lambda h, e: reference.aggregate(h, subgraphs, e),
+        [torch.randn(subgraphs.num_rows, width), torch.randn(subgraphs.num_edges, width)],
+    )
+
+
+@pytest.mark.parametrize("reduce", ["sum", "mean"])
+@pytest.mark.parametrize("name", ["pool_nodes", "pool_branches", "pool_graphs", "pool_context"])
+def test_pools(subgraphs, name, reduce):
+    length = {"pool_branches": subgraphs.num_branches, "pool_graphs": subgraphs.num_nodes}
+    assert_matches_reference(
+        lambda h: getattr(ops, name)(h, subgraphs, reduce),
+        lambda h: getattr(reference, name)(h, subgraphs, reduce),
+        [torch.randn(length.get(name, subgraphs.num_rows), 16)],
+    )
+
+
+def test_lookup_and_spread(subgraphs):
+    code = torch.randint(0, 7, (subgraphs.num_rows,))
+    assert_matches_reference(
+        lambda t: ops.lookup(t, code),
+        lambda t: reference.lookup(t, code),
+        [torch.randn(7, 16)],
+    )
+    assert_matches_reference(
+        lambda x: ops.spread_nodes(x, subgraphs),
+        lambda x: reference.spread_nodes(x, subgraphs),
+        [torch.randn(subgraphs.num_nodes, 16)],
+    )
+
+
+@pytest.mark.parametrize("rows", [0, 1, 5, 4096, 10_000])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_gru_update(rows, width):
+    shapes = [(rows, width), (rows, width), (width, 3 * width), (width, 3 * width)]
+    inputs = [torch.randn(shape) / width**0.5 for shape in [*shapes, (3 * width,), (3 * width,)]]
+    assert_matches_reference(ops.gru_update, reference.gru_update, inputs)
+
+
+def test_gru_update_is_pytorchs_cell():
+    cell = torch.nn.GRUCell(8, 8)
+    message, h = torch.randn(20, 8), torch.randn(20, 8)
+    ours = ops.gru_update(
+        message, h, cell.weight_ih.t(), cell.weight_hh.t(), cell.bias_ih, cell.bias_hh
+    )
+    torch.testing.assert_close(ours, cell(message, h))
+
+
+def test_references_are_the_definitions():
+    """The reference itself, against loops over (i, j, k, l)."""
+    s = extract_subgraphs(random_graphs(3, nodes=(4, 6), p=0.5), hops=2)
+    h = torch.randn(s.num_rows, 3, dtype=torch.float64)
+    e = torch.randn(s.num_edges, 3, dtype=torch.float64)
+    i, j = s.branch_to_root[s.row_to_branch].tolist(), s.branch_to_node[s.row_to_branch].tolist()
+    k = s.row_to_node.tolist()
+    row = {key: r for r, key in enumerate(zip(i, j, k, strict=True))}
+    edge = {(t, u): n for n, (u, t) in enumerate(s.edge_index.t().tolist())}
+    plain, gine = torch.zeros_like(h), torch.zeros_like(h)
+    for (i, j, k), r in row.items():
+        for (receiver, l), n in edge.items():  # noqa: E741
+            if receiver == k and (i, j, l) in row:
+                plain[r] += h[row[i, j, l]]
+                gine[r] += torch.relu(h[row[i, j, l]] + e[n])
+    torch.testing.assert_close(reference.aggregate(h, s), plain)
+    torch.testing.assert_close(reference.aggregate(h, s, e), gine)
+
+    branches = list(zip(s.branch_to_root.tolist(), s.branch_to_node.tolist(), strict=True))
+    by_branch = torch.stack(
+        [sum(h[r] for (i, j, _), r in row.items() if (i, j) == b) for b in branches]
+    )
+    torch.testing.assert_close(reference.pool_nodes(h, s), by_branch)
+    context = torch.stack(
+        [sum(h[r] for key, r in row.items() if key[2] == n) for n in range(s.num_nodes)]
+    )
+    torch.testing.assert_close(reference.pool_context(h, s), context)
+
+
+def test_backend_reference_is_used_and_left(monkeypatch):
+    s = extract_subgraphs(awkward(), hops=1)
+    h = torch.randn(s.num_rows, 4)
+    called = []
+    monkeypatch.setattr(reference, "aggregate", lambda *a: called.append(a) or h)
+    with ops.backend("reference"):
+        ops.aggregate(h, s)
+    assert len(called) == 1
+    ops.aggregate(h, s)
+    assert len(called) == 1
+    with pytest.raises(ValueError, match="got 'gpu'"), ops.backend("gpu"):
+        pass
+
+
+def test_unknown_reduction_is_named():
+    s = extract_subgraphs(awkward(), hops=1)
+    h = torch.randn(s.num_rows, 4)
+    with pytest.raises(ValueError, match="'sum' or 'mean', got 'max'"):
+        ops.pool_nodes(h, s, "max")
+    with pytest.raises(ValueError, match="'sum' or 'mean', got 'max'"):
+        ops.pool_context(h, s, "max")
