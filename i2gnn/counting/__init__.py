@@ -1,6 +1,17 @@
 """Exact counts of cycles, paths, graphlets and any small pattern, per node, edge or graph."""
 
 from i2gnn.counting.api import Counts, count
-from i2gnn.counting.patterns import CATALOGUE, PAPER_TARGETS, Pattern, resolve
+from i2gnn.counting.files import FileSummary, count_file
+from i2gnn.counting.patterns import CATALOGUE, PAPER_TARGETS, Pattern, parse_pattern, resolve
 
-__all__ = ["CATALOGUE", "PAPER_TARGETS", "Counts", "Pattern", "count", "resolve"]
+__all__ = [
+    "CATALOGUE",
+    "PAPER_TARGETS",
+    "Counts",
+    "FileSummary",
+    "Pattern",
+    "count",
+    "count_file",
+    "parse_pattern",
+    "resolve",
+]

@@ -8,7 +8,7 @@ from itertools import permutations
 
 from i2gnn.errors import InputError
 
-__all__ = ["CATALOGUE", "MAX_NODES", "PAPER_TARGETS", "Pattern", "resolve"]
+__all__ = ["CATALOGUE", "MAX_NODES", "PAPER_TARGETS", "Pattern", "parse_pattern", "resolve"]
 
 MAX_NODES = 8
 """Nodes of a pattern at most; the search plan and its checks grow with the factorial."""
@@ -200,3 +200,21 @@ def _named(text: str) -> list[Pattern]:
             "triangle_rectangle and orbit0..orbit14"
         )
     return [CATALOGUE[name] for name in names]
+
+
+def parse_pattern(text: str, induced: bool = False) -> Pattern:
+    """Reads a pattern written as NAME=EDGES@NODE, its edges separated by commas.
+
+    Example:
+        >>> parse_pattern("bowtie=0-1,1-2,2-0,2-3,3-4,4-2@2").orbit
+        (2,)
+    """
+    match = re.fullmatch(r"([A-Za-z_]\w*)=(\d+-\d+(?:,\d+-\d+)*)(?:@(\d+))?", text.strip())
+    if match is None:
+        raise InputError(f"pattern {text!r}; expected for example bull=0-1,1-2,2-0,0-3,1-4@3")
+    name, edges, position = match.groups()
+    if name in CATALOGUE:
+        raise InputError(f"pattern {text!r}: {name} is the name of a known substructure")
+    ends = [tuple(int(end) for end in edge.split("-")) for edge in edges.split(",")]
+    pairs = [(u, v) for u, v in ends]
+    return Pattern(pairs, int(position or 0), induced=induced, name=name)

@@ -1,0 +1,329 @@
+"""Graphs from files, a block at a time: molecules, graph6, edge lists and arrays.
+
+A record that cannot be read becomes a `Problem` and is left out; it keeps its number, so the
+numbers of a block are the positions of its graphs in the input.
+"""
+
+import csv
+import gzip
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+
+from i2gnn.errors import InputError
+from i2gnn.graphs.convert import parse_graph6, raw_from_edge_lists
+from i2gnn.graphs.edge_files import read_arrays, read_edge_table, read_edge_text
+from i2gnn.graphs.raw import Array, RawGraphs
+from i2gnn.graphs.store import GraphStore
+
+__all__ = ["FORMATS", "Block", "Problem", "Report", "read_blocks"]
+
+FORMATS = {
+    "smi": (".smi", ".smiles", ".ism"),
+    "csv": (".csv", ".tsv"),
+    "parquet": (".parquet",),
+    "graph6": (".g6", ".s6", ".graph6", ".sparse6"),
+    "edges": (".txt", ".edges", ".edgelist", ".el"),
+    "npz": (".npz",),
+}
+"""Formats and the file names that end in them; `.gz` may follow where the format is text."""
+
+BLOCK = 8192
+LONGEST_SMILES = 100_000
+LONGEST_LINE = 2**27
+
+
+class Problem(NamedTuple):
+    """A record that was left out: its position among the records, its line from 1, and why."""
+
+    record: int
+    line: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some graphs of a file, in input order.
+
+    Attributes:
+        store: The graphs.
+        numbers: Their positions among the records of the file, from 0.
+        smiles: What they were read from, if molecules; else None.
+        read: Bytes of the file that had been read when the block was complete.
+    """
+
+    store: GraphStore
+    numbers: list[int]
+    smiles: list[str] | None = None
+    read: int = 0
+
+
+Report = Callable[[Problem], None]
+
+
+def read_blocks(
+    path: str | Path,
+    report: Report,
+    *,
+    format: str | None = None,
+    column: str | None = None,
+) -> Iterator[Block]:
+    """Reads graphs in blocks, so that a file of any length needs little memory.
+
+    Args:
+        path: The file.
+        report: Called for each record that is left out; it may raise to stop.
+        format: One of `FORMATS`; by the file name if not given.
+        column: Column of the SMILES in a table; one called "smiles" if not given.
+    """
+    path = Path(path)
+    _check_file(path)
+    format = format or _format_of(path)
+    try:
+        if format == "smi":
+            with _open(path) as file:
+                yield from _molecules(_smiles_lines(file, report), report, file)
+        elif format == "graph6":
+            with _open(path) as file:
+                yield from _graph6(file, report)
+        elif format == "csv":
+            yield from _table(path, column, report)
+        elif format == "parquet":
+            yield from _parquet(path, column, report)
+        elif format == "edges":
+            yield _whole(read_edge_text(path, lambda line, why: report(Problem(0, line, why))))
+        elif format == "npz":
+            yield _whole(read_arrays(path))
+        else:
+            raise InputError(f"format {format!r}; expected one of {', '.join(FORMATS)}")
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{path}: cannot be read ({error})") from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path}: not a text file of format {format} ({error})") from error
+    except InputError as error:
+        named = str(error).startswith(str(path))
+        raise error if named else InputError(f"{path}: {error}") from error
+
+
+def _check_file(path: Path) -> None:
+    if path.is_dir():
+        raise InputError(f"{path}: is a directory; expected a file")
+    if not path.exists():
+        raise InputError(f"{path}: no such file")
+    if path.is_file() and path.stat().st_size == 0:
+        raise InputError(f"{path}: the file is empty")
+
+
+def _format_of(path: Path) -> str:
+    name = path.name.lower().removesuffix(".gz")
+    for format, endings in FORMATS.items():
+        if name.endswith(endings):
+            return format
+    known = ", ".join(ending for endings in FORMATS.values() for ending in endings)
+    raise InputError(f"{path}: unknown kind of file; expected a name in {known}, or a format")
+
+
+def _open(path: Path) -> IO[bytes]:
+    return gzip.open(path) if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]
+
+
+def _lines(file: IO[bytes], longest: int) -> Iterator[tuple[int, str | None]]:
+    """Numbers the lines from 1; a line over the limit is None, and is never held in memory."""
+    number = 0
+    while line := file.readline(longest + 1):
+        number += 1
+        too_long = len(line) > longest
+        while len(line) > longest and not line.endswith(b"\n"):
+            line = file.readline(longest + 1)
+        if b"\0" in line:
+            raise InputError(f"line {number}: a zero byte; not a text file")
+        yield number, None if too_long else line.decode("utf-8-sig" if number == 1 else "utf-8")
+
+
+def _smiles_lines(file: IO[bytes], report: Report) -> Iterator[tuple[int, int, str]]:
+    """(record, line, SMILES); the SMILES is the first word of a line, blank lines are skipped."""
+    record = 0
+    for line, text in _lines(file, LONGEST_SMILES):
+        if text is None:
+            reason = f"longer than {LONGEST_SMILES} characters; expected a SMILES"
+            report(Problem(record, line, reason))
+        elif not text.strip():
+            continue
+        else:
+            yield record, line, text.split()[0]
+        record += 1
+
+
+def _table(path: Path, column: str | None, report: Report) -> Iterator[Block]:
+    with _open(path) as file:
+        # The header alone says whether these are molecules or edges.
+        header = next(_lines(file, LONGEST_LINE))[1] or ""
+        separator = "\t" if path.name.lower().removesuffix(".gz").endswith(".tsv") else ","
+        names = next(csv.reader([header], delimiter=separator), [])
+        wanted = _smiles_column(names, column)
+        if wanted is not None:
+            rows = _smiles_rows(file, names.index(wanted), separator, report)
+            yield from _molecules(rows, report, file)
+            return
+    numbers, raw = read_edge_table(
+        path, names, separator, lambda line, why: report(Problem(0, line, why))
+    )
+    yield _whole(raw, numbers)
+
+
+def _smiles_column(names: list[str], column: str | None) -> str | None:
+    """The column of the SMILES, or None for a table of edges."""
+    if column is not None:
+        if column not in names:
+            raise InputError(f"no column {column!r}; the columns are {', '.join(names)}")
+        return column
+    for name in names:
+        if name.strip().lower() == "smiles":
+            return name
+    if {"source", "target"} <= set(names):
+        return None
+    shown = ", ".join(names)
+    raise InputError(
+        f"no column 'smiles' and none called 'source' and 'target', but {shown[:200]!r}; "
+        "name the column of the SMILES"
+    )
+
+
+def _smiles_rows(
+    file: IO[bytes], place: int, separator: str, report: Report
+) -> Iterator[tuple[int, int, str]]:
+    def texts() -> Iterator[str]:
+        for number, text in _lines(file, LONGEST_LINE):
+            if text is None:
+                raise InputError(f"line {number + 1}: longer than {LONGEST_LINE} characters")
+            yield text
+
+    reader = csv.reader(texts(), delimiter=separator)
+    record = 0
+    for row in reader:
+        line = reader.line_num + 1  # the header was read before
+        if not row:
+            continue
+        if place >= len(row) or not row[place].strip():
+            report(Problem(record, line, "no SMILES in this row"))
+        else:
+            yield record, line, row[place].strip()
+        record += 1
+
+
+def _parquet(path: Path, column: str | None, report: Report) -> Iterator[Block]:
+    try:
+        import pyarrow as arrow
+        import pyarrow.parquet as parquet
+    except ImportError as error:
+        raise InputError("Parquet needs pyarrow: pip install 'i2gnn[parquet]'") from error
+    try:
+        file = parquet.ParquetFile(path)
+    except arrow.ArrowException as error:
+        raise InputError(f"{path}: not a Parquet file ({str(error).splitlines()[0]})") from error
+    names = file.schema_arrow.names
+    wanted = _smiles_column(names, column)
+    if wanted is None:
+        columns = [c for c in ("graph", "source", "target") if c in names]
+        frame = file.read(columns=columns).to_pandas()
+        numbers, raw = read_edge_table(frame, columns, ",", lambda line, why: None)
+        yield _whole(raw, numbers)
+        return
+
+    def rows() -> Iterator[tuple[int, int, str]]:
+        record = 0
+        for batch in file.iter_batches(BLOCK, columns=[wanted]):
+            for text in batch.column(0).to_pylist():
+                if isinstance(text, str) and text.strip():
+                    yield record, record + 1, text.strip()
+                else:
+                    report(Problem(record, record + 1, f"{text!r} is not a SMILES"))
+                record += 1
+
+    yield from _molecules(rows(), report)
+
+
+def _molecules(
+    records: Iterable[tuple[int, int, str]], report: Report, file: IO[bytes] | None = None
+) -> Iterator[Block]:
+    from rdkit import rdBase
+
+    numbers: list[int] = []
+    smiles: list[str] = []
+    sizes: list[int] = []
+    edges: list[Array] = []
+
+    def block() -> Block:
+        raw = raw_from_edge_lists(edges, sizes)
+        store = GraphStore.from_raw(raw, symmetrize=True)
+        return Block(store, list(numbers), list(smiles), file.tell() if file else 0)
+
+    for record, line, text in records:
+        with rdBase.BlockLogs():
+            molecule = _bonds(text)
+        if isinstance(molecule, str):
+            report(Problem(record, line, f"{_shown(text)}: {molecule}"))
+            continue
+        numbers.append(record)
+        smiles.append(text)
+        sizes.append(molecule[0])
+        edges.append(molecule[1])
+        if len(numbers) == BLOCK:
+            yield block()
+            for column in (numbers, smiles, sizes, edges):
+                column.clear()
+    if numbers:
+        yield block()
+
+
+def _bonds(smiles: str) -> tuple[int, Array] | str:
+    """Number of atoms and the bonds, or why RDKit cannot read the SMILES."""
+    from rdkit import Chem
+
+    molecule = Chem.MolFromSmiles(smiles)
+    if molecule is not None:
+        return molecule.GetNumAtoms(), np.argwhere(np.triu(Chem.GetAdjacencyMatrix(molecule)))
+    rough = Chem.MolFromSmiles(smiles, sanitize=False)
+    if rough is None:
+        return "not a valid SMILES"
+    problems = Chem.DetectChemistryProblems(rough)
+    return str(problems[0].Message()) if problems else "not a valid molecule"
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 60 else text[:57] + "...")
+
+
+def _graph6(file: IO[bytes], report: Report) -> Iterator[Block]:
+    record = 0
+    numbers: list[int] = []
+    graphs: list[Any] = []
+    for line, text in _lines(file, LONGEST_LINE):
+        if text is not None and not text.strip():
+            continue
+        try:
+            graphs += parse_graph6([text or ""])
+            numbers.append(record)
+        except InputError:
+            reason = f"{_shown((text or '').strip())} is not graph6 or sparse6"
+            report(Problem(record, line, reason))
+        record += 1
+        if len(numbers) == BLOCK:
+            yield Block(_from_networkx(graphs), numbers, read=file.tell())
+            numbers, graphs = [], []
+    if numbers:
+        yield Block(_from_networkx(graphs), numbers, read=file.tell())
+
+
+def _from_networkx(graphs: list[Any]) -> GraphStore:
+    return GraphStore.from_networkx(graphs, drop_self_loops=True)
+
+
+def _whole(raw: RawGraphs, numbers: list[int] | None = None) -> Block:
+    """A file that is one block: edges may be given in one direction or both."""
+    store = GraphStore.from_raw(raw, symmetrize=True, drop_duplicates=True, drop_self_loops=True)
+    return Block(store, np.arange(len(store)).tolist() if numbers is None else numbers)
