@@ -15,6 +15,7 @@ from torch import Tensor
 
 from i2gnn.graphs.store import GraphStore
 from i2gnn.ops import reference
+from i2gnn.ops.lookup import MAX_TABLE, lookup_by_product
 from i2gnn.ops.reference import Reduce
 from i2gnn.subgraphs.structure import Subgraphs
 
@@ -96,6 +97,8 @@ def spread_nodes(x: Tensor, subgraphs: Subgraphs) -> Tensor:
 
 def lookup(table: Tensor, code: Tensor) -> Tensor:
     """Reads a row of a small table per label: out[r] = table[code[r]], [C, D] to [R, D]."""
+    if table.is_cuda and _backend.get() == "auto" and len(table) <= MAX_TABLE:
+        return lookup_by_product(table, code)
     return reference.lookup(table, code)
 
 

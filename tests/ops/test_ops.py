@@ -5,6 +5,7 @@ import torch
 
 from i2gnn import extract_subgraphs, ops
 from i2gnn.ops import reference
+from i2gnn.ops.lookup import lookup_by_product
 from tests.helpers import assert_matches_reference, random_graphs
 from tests.named_graphs import awkward, store
 
@@ -67,6 +68,11 @@ def test_lookup_and_spread(subgraphs):
     code = torch.randint(0, 7, (subgraphs.num_rows,))
     assert_matches_reference(
         lambda t: ops.lookup(t, code),
+        lambda t: reference.lookup(t, code),
+        [torch.randn(7, 16)],
+    )
+    assert_matches_reference(
+        lambda t: lookup_by_product(t, code),
         lambda t: reference.lookup(t, code),
         [torch.randn(7, 16)],
     )
