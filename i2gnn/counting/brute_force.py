@@ -7,9 +7,11 @@ from collections.abc import Iterator, Sequence
 
 from i2gnn.counting.patterns import Pattern
 
-__all__ = ["count_by_definition"]
+__all__ = ["count_by_definition", "find_copies", "tally"]
 
 Edges = Sequence[tuple[int, int]]
+Copies = dict[frozenset[frozenset[int]], set[int]]
+"""The edge set of each copy, and the nodes that stand at the marked position of it."""
 
 
 def count_by_definition(num_nodes: int, edges: Edges, pattern: Pattern, level: str) -> list[int]:
@@ -25,10 +27,20 @@ def count_by_definition(num_nodes: int, edges: Edges, pattern: Pattern, level: s
         >>> count_by_definition(5, square, CATALOGUE["path2"], "graph")
         [4]
     """
-    copies: dict[frozenset[frozenset[int]], set[int]] = {}  # edge set -> nodes at the position
+    return tally(find_copies(num_nodes, edges, pattern), num_nodes, edges, level)
+
+
+def find_copies(num_nodes: int, edges: Edges, pattern: Pattern) -> Copies:
+    """All copies of a pattern, by trying every embedding."""
+    copies: Copies = {}
     for nodes in _embeddings(num_nodes, {frozenset(e) for e in edges}, pattern):
         copy = frozenset(frozenset((nodes[u], nodes[v])) for u, v in pattern.edges)
         copies.setdefault(copy, set()).add(nodes[pattern.position])
+    return copies
+
+
+def tally(copies: Copies, num_nodes: int, edges: Edges, level: str) -> list[int]:
+    """What the copies amount to at a level."""
     if level == "graph":
         return [len(copies)]
     if level == "edge":
