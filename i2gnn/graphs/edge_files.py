@@ -132,7 +132,7 @@ def read_arrays(path: Path) -> RawGraphs:
                 raise InputError("a single array; expected an npz file of several")
             arrays: dict[str, Any] = {name: file[name] for name in file.files}
     except (ValueError, zipfile.BadZipFile, EOFError, AttributeError, TypeError) as error:
-        raise InputError(f"not an npz file of plain arrays ({error})") from error
+        raise InputError("not an npz file of plain arrays") from error
     num_nodes = _sizes(arrays, "num_nodes", "n", "node_ptr")
     num_edges = _sizes(arrays, "num_edges", "edge_ptr")
     edges = arrays["edges"] if "edges" in arrays else _needed(arrays, "edge_index").T
