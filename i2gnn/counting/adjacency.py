@@ -55,6 +55,12 @@ class Adjacency:
         _reverse(self.edge_ptr, self.neighbor, self.edge_ptr[:-1].copy(), reverse)
         return reverse
 
+    def sum_edges(self, values: Array) -> Array:
+        """Adds the rows of each node's edges: [E, T] to [N, T]."""
+        total = np.zeros((self.num_nodes, values.shape[1]), dtype=np.int64)
+        _sum_edges(self.edge_ptr, values, total)
+        return total
+
     def by_degree(self) -> tuple["Adjacency", Array | None]:
         """The same graphs with nodes by ascending degree inside each, and the old id of each edge.
 
@@ -72,6 +78,14 @@ class Adjacency:
         edge_ptr = np.concatenate([[0], np.cumsum(self.degree[order])])
         neighbor = (key[edges] % self.num_nodes).astype(self.neighbor.dtype)
         return Adjacency(edge_ptr, neighbor, self.graph_of_node[order]), edges
+
+
+@jit
+def _sum_edges(edge_ptr: Array, values: Array, total: Array) -> None:
+    for node in range(len(total)):
+        for e in range(edge_ptr[node], edge_ptr[node + 1]):
+            for column in range(values.shape[1]):
+                total[node, column] += values[e, column]
 
 
 @jit

@@ -183,11 +183,7 @@ def _node_columns(adjacency: Adjacency, names: set[str], progress: bool) -> dict
     if lengths or small:
         longest = max([4, *lengths])
         edge = cycles.cycles_through_edges(adjacency, longest, _title(progress, "cycles"))
-        node = np.add.reduceat(
-            np.concatenate([edge, np.zeros((1, longest - 2), dtype=np.int64)]),
-            adjacency.edge_ptr[:-1],
-        )
-        node[adjacency.degree == 0] = 0
+        node = adjacency.sum_edges(edge)
         columns |= {f"cycle{length}": node[:, length - 3] // 2 for length in lengths}
     if small:
         table = graphlets.graphlets_at_nodes(adjacency, edge[:, :2], _title(progress, "graphlets"))

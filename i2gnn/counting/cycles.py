@@ -43,8 +43,7 @@ def cycles_through_edges(adjacency: Adjacency, longest: int, description: str = 
         weights=ordered.degree + 1,
         description=description,
     )
-    found += found[ordered.reverse_edges()]
-    found[:, 0::2] //= 2  # odd lengths were found in both directions
+    _add_directions(ordered.reverse_edges(), found)
     if old_edge is None:
         return found
     counts = np.empty_like(found)
@@ -105,6 +104,20 @@ def _count_from_roots(
                 break
         _join(longest, num_seen, size, first, end, parent, signature, credit)
         _credit_edges(reach, longest, level, edge, parent, credit, counts)
+
+
+@jit
+def _add_directions(reverse: Array, counts: Array) -> None:
+    """Gives both directions of an edge the cycles credited to either."""
+    for e in range(len(counts)):
+        other = reverse[e]
+        if e < other:
+            for column in range(counts.shape[1]):
+                total = counts[e, column] + counts[other, column]
+                # Odd lengths (columns 0, 2, 4) were found in both directions of the cycle.
+                total = total // 2 if column % 2 == 0 else total
+                counts[e, column] = total
+                counts[other, column] = total
 
 
 @jit

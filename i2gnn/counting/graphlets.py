@@ -49,18 +49,12 @@ def graphlets_at_nodes(adjacency: Adjacency, cycles: Array, description: str = "
     """
     degree = adjacency.degree
     counts = np.zeros((adjacency.num_nodes, ORBITS + 1), dtype=np.int64)
-    triangles = np.zeros(adjacency.num_nodes, dtype=np.int64)
-    np.add.at(triangles, adjacency.edge_to_node, cycles[:, 0])
-    counts[:, 3] = triangles // 2
-    squares = np.zeros(adjacency.num_nodes, dtype=np.int64)
-    np.add.at(squares, adjacency.edge_to_node, cycles[:, 1])
-    counts[:, 8] = squares // 2
+    counts[:, [3, 8]] = adjacency.sum_edges(cycles) // 2
     counts[:, 0] = degree
     counts[:, 2] = degree * (degree - 1) // 2
     counts[:, 7] = stars(degree, 3)
     # Ends of the edges after the next, to count paths with three edges.
-    beyond = np.zeros(adjacency.num_nodes, dtype=np.int64)
-    np.add.at(beyond, adjacency.edge_to_node, degree[adjacency.neighbor] - 1)
+    beyond = adjacency.sum_edges(degree[adjacency.neighbor][:, None] - 1)[:, 0]
 
     def scratch() -> tuple[Array, Array]:
         return (

@@ -12,7 +12,7 @@ import numpy as np
 
 from i2gnn.counting.adjacency import Adjacency, find_edge
 from i2gnn.counting.patterns import MAX_NODES, Pattern
-from i2gnn.counting.workers import Array, run_adding
+from i2gnn.counting.workers import Array, num_chunks, run_adding
 from i2gnn.parallel import jit, run_chunks
 
 __all__ = ["copies_at_edges", "copies_at_nodes"]
@@ -40,6 +40,7 @@ def copies_at_nodes(adjacency: Adjacency, pattern: Pattern, description: str = "
         adjacency.num_nodes,
         (adjacency.edge_ptr, adjacency.neighbor, *plan, counts, False, no_edges),
         weights=adjacency.degree + 1,
+        chunks=num_chunks(adjacency.num_nodes),
         description=description,
     )
     return counts

@@ -5,7 +5,7 @@
 import numpy as np
 
 from i2gnn.counting.adjacency import Adjacency
-from i2gnn.counting.workers import Array
+from i2gnn.counting.workers import Array, num_chunks
 from i2gnn.parallel import jit, run_chunks
 
 __all__ = ["LONGEST", "paths_from_nodes"]
@@ -17,8 +17,14 @@ def paths_from_nodes(adjacency: Adjacency, longest: int, description: str = "") 
     """Number of paths with 1 .. longest edges that start at each node, [N, longest] int64."""
     counts = np.zeros((adjacency.num_nodes, LONGEST), dtype=np.int64)
     arguments = (adjacency.edge_ptr, adjacency.neighbor, longest, counts)
-    weights = adjacency.degree + 1
-    run_chunks(_walk, adjacency.num_nodes, arguments, weights=weights, description=description)
+    run_chunks(
+        _walk,
+        adjacency.num_nodes,
+        arguments,
+        weights=adjacency.degree + 1,
+        chunks=num_chunks(adjacency.num_nodes),
+        description=description,
+    )
     return counts[:, :longest]
 
 

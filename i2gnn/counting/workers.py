@@ -10,7 +10,7 @@ import torch
 
 from i2gnn.parallel import run_chunks
 
-__all__ = ["Array", "run_adding", "run_with_scratch"]
+__all__ = ["Array", "num_chunks", "run_adding", "run_with_scratch"]
 
 Array = npt.NDArray[Any]
 COPY_BYTES = 2**30
@@ -42,7 +42,12 @@ def run_with_scratch(
         finally:
             free.put(own)
 
-    run_chunks(call, count, (), weights=weights, description=description)
+    run_chunks(call, count, (), weights=weights, chunks=num_chunks(count), description=description)
+
+
+def num_chunks(count: int) -> int:
+    """Ranges for so many nodes: enough for balance, each long enough to be worth a hand-over."""
+    return max(4 * torch.get_num_threads(), min(256, count // 2048))
 
 
 def run_adding(
