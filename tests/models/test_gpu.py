@@ -28,7 +28,7 @@ def test_outputs_and_gradients_match_the_cpu(name, conv, level):
         batch = subgraphs.to(device).batch([7, 3, 3, 0, 11])
         out = model(batch)
         out.square().mean().backward()
-        grads = [p.grad.cpu() for p in model.parameters() if p.grad is not None]
+        grads = [p.grad.clone().cpu() for p in model.parameters() if p.grad is not None]
         results.append([out.detach().cpu(), *grads])
     for here, there in zip(*results, strict=True):
         scale = float(here.abs().max().clamp(min=1e-3))
