@@ -33,7 +33,7 @@ def progress_bar(description: str, total: int, enabled: bool = True) -> Iterator
         return
     columns = (
         TextColumn("{task.description}"),
-        BarColumn(),
+        BarColumn(bar_width=20),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
         TextColumn("left"),

@@ -41,7 +41,13 @@ def execute(arguments: argparse.Namespace) -> int:
             f"Three networks learn to count {settings.what} at every node of "
             f"{settings.count} generated graphs."
         )
-    demo = run_demo(arguments.run_dir, settings, progress=not arguments.quiet)
+    demo = run_demo(
+        arguments.run_dir,
+        settings,
+        command=f"i2gnn demo --target {settings.target} --graphs {settings.count} "
+        f"--epochs {settings.epochs} --seed {settings.seed}",
+        progress=not arguments.quiet,
+    )
     if arguments.json:
         print(json.dumps([run.record for run in demo.runs], indent=2))
         return 0

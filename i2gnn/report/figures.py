@@ -101,6 +101,7 @@ def error_by_count(
         upper.legend()
         lower.bar(counts, sizes, width=0.9, color="#b9c0ca")
         lower.set(xlabel=f"true number of {what} at the node", ylabel="nodes", yscale="log")
+        lower.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
         return _svg(figure)
 
 
@@ -114,21 +115,34 @@ def draw_counts(
     drawn = networkx.Graph()
     drawn.add_nodes_from(range(graph.num_nodes))
     drawn.add_edges_from(graph.edge_index.t().tolist())
-    position = networkx.spring_layout(drawn, seed=1, iterations=300, method="force")
+    position = _layout(drawn)
     blues = LinearSegmentedColormap.from_list("counts", ["#f4f7fd", "#7aa5ee"])
     reds = LinearSegmentedColormap.from_list("errors", ["#ffffff", "#f3a6a0", "#d9382c"])
     worst = max((float(np.abs(p - target).max()) for p in predictions.values()), default=1.0)
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(3.1 * (1 + len(predictions)), 3.3))
-        panels = figure.subplots(1, 1 + len(predictions), squeeze=False)[0]
+        rows = (2 + len(predictions)) // 2
+        figure = Figure(figsize=(9.2, 4.2 * rows), layout="constrained")
+        panels = figure.subplots(rows, 2, squeeze=False).flatten()
         _draw(panels[0], drawn, position, target, blues, [f"{v:.0f}" for v in target])
         panels[0].set_title(f"exact {what}", fontsize=11)
-        for panel, (name, predicted) in zip(panels[1:], predictions.items(), strict=True):
+        for panel in panels[1 + len(predictions) :]:
+            panel.set_axis_off()
+        for panel, (name, predicted) in zip(panels[1:], predictions.items(), strict=False):
             error = np.abs(predicted - target)
             texts = [f"{v:.1f}".replace("-0.0", "0.0") for v in predicted]
             _draw(panel, drawn, position, error, reds, texts, top=worst)
             panel.set_title(f"{name}: off by {error.mean():.2f} on average", fontsize=11)
         return _svg(figure)
+
+
+def _layout(graph: networkx.Graph) -> dict[int, Any]:
+    """Positions with room for labels; springs where parts are not connected."""
+    position: dict[int, Any]
+    if len(graph) and networkx.is_connected(graph):
+        position = networkx.kamada_kawai_layout(graph)
+    else:
+        position = networkx.spring_layout(graph, seed=1, k=0.6, iterations=300, method="force")
+    return position
 
 
 def _draw(
@@ -146,14 +160,14 @@ def _draw(
         graph,
         position,
         ax=axes,
-        node_size=260,
+        node_size=420,
         node_color=[colors(scale(v)) for v in values],
         edgecolors="#5b6470",
         linewidths=0.8,
     )
     for node, text in enumerate(texts):
         x, y = position[node]
-        axes.text(x, y, text, ha="center", va="center", fontsize=7, color="#111820")
+        axes.text(x, y, text, ha="center", va="center", fontsize=8.5, color="#111820")
     axes.set_axis_off()
     axes.margins(0.08)
 

@@ -107,7 +107,9 @@ def fit(
         run.start(resume)
         epochs_left = max(0, config.epochs - len(run.history))
         try:
-            with progress_bar(description, epochs_left, enabled=progress) as advance:
+            with progress_bar(
+                description, epochs_left, enabled=progress and epochs_left > 0
+            ) as advance:
                 while not (stopped := run.reason_to_stop()):
                     train_loss = run.train_epoch()
                     run.end_epoch(train_loss, run.validate())
