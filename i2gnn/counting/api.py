@@ -193,7 +193,7 @@ def _node_columns(adjacency: Adjacency, names: set[str], progress: bool) -> dict
     long = [int(n[-1]) for n in names if n.startswith("path") and n not in graphlets.COLUMN]
     if long:
         walked = paths.paths_from_nodes(adjacency, max(long), _title(progress, "paths"))
-        columns |= {f"path{length}": walked[:, length - 1] for length in long}
+        columns |= {f"path{length}": walked[:, length] for length in long}
     for name in (n for n in names if n.startswith("star")):
         columns[name] = graphlets.stars(adjacency.degree, int(name[-1]))
     return columns

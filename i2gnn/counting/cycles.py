@@ -25,6 +25,8 @@ __all__ = ["LONGEST", "cycles_through_edges"]
 LONGEST = 8
 COLUMNS = LONGEST - 2  # cycles of 3 .. 8 edges
 REACH = 4  # edges of a half-cycle, at most
+MOST_PATHS = 2**22
+"""Paths to hold at once (300 MB a thread); a root with more is served in parts, by their ends."""
 
 
 def cycles_through_edges(adjacency: Adjacency, longest: int, description: str = "") -> Array:
@@ -37,7 +39,7 @@ def cycles_through_edges(adjacency: Adjacency, longest: int, description: str = 
     found = run_adding(
         _count_from_roots,
         ordered.num_nodes,
-        (ordered.edge_ptr, ordered.neighbor, longest),
+        (ordered.edge_ptr, ordered.neighbor, longest, MOST_PATHS),
         (len(ordered.neighbor), longest - 2),
         scratch,
         weights=ordered.degree + 1,
@@ -58,6 +60,7 @@ def _count_from_roots(
     edge_ptr: Array,
     neighbor: Array,
     longest: int,
+    most_paths: int,
     counts: Array,
     local: Array,
 ) -> None:
@@ -76,10 +79,13 @@ def _count_from_roots(
         # The root is the last node of its cycles, so it needs two earlier neighbours.
         if edge_ptr[root + 1] - edge_ptr[root] < 2 or neighbor[edge_ptr[root] + 1] > root:
             continue
-        while True:
+        parts, part = 1, 0
+        while part < parts:
             num_seen, num_paths = _list_paths(
                 root,
                 reach,
+                parts,
+                part,
                 edge_ptr,
                 neighbor,
                 local,
@@ -99,11 +105,16 @@ def _count_from_roots(
                 first = np.zeros((2 * num_seen, REACH + 1), np.int64)
                 seen = np.zeros(2 * num_seen, np.int64)
             elif num_paths > len(end):
-                end, parent, edge, signature, credit = _path_arrays(2 * num_paths)
+                if num_paths > most_paths and part == 0 and parts < 4096:
+                    parts *= 2  # nothing was counted yet, so the parts may still change
+                else:
+                    end, parent, edge, signature, credit = _path_arrays(2 * num_paths)
             else:
-                break
-        _join(longest, num_seen, size, first, end, parent, signature, credit)
-        _credit_edges(reach, longest, level, edge, parent, credit, counts)
+                # Cycles that need no path of the last level belong to the first part alone.
+                shortest = 3 if part == 0 else 2 * reach - 1
+                _join(shortest, longest, num_seen, size, first, end, parent, signature, credit)
+                _credit_edges(reach, longest, level, edge, parent, credit, counts)
+                part += 1
 
 
 @jit
@@ -136,6 +147,8 @@ def _path_arrays(size: int) -> tuple[Array, Array, Array, Array, Array]:
 def _list_paths(
     root: int,
     reach: int,
+    parts: int,
+    part: int,
     edge_ptr: Array,
     neighbor: Array,
     local: Array,
@@ -149,6 +162,8 @@ def _list_paths(
     signature: Array,
 ) -> tuple[int, int]:
     """Lists the paths from a root, level by level, each level grouped by end.
+
+    Of the last level only those that end in one part of the nodes: partners have the same end.
 
     Returns how many nodes were seen and paths were found. If that is more than the arrays hold,
     the list is not complete and the caller must try again with larger ones.
@@ -171,6 +186,8 @@ def _list_paths(
                     if node >= root:
                         break
                     if node == before or node == earlier:
+                        continue
+                    if h == reach and parts > 1 and node % parts != part:
                         continue
                     t = local[node]
                     if t < 0:
@@ -203,6 +220,7 @@ def _list_paths(
 
 @jit
 def _join(
+    shortest: int,
     longest: int,
     num_seen: int,
     size: Array,
@@ -214,7 +232,7 @@ def _join(
 ) -> None:
     """Credits each path with its partners: those that end where it ends and do not meet it."""
     exact = num_seen <= 64
-    for length in range(3, longest + 1):
+    for length in range(shortest, longest + 1):
         long, short = (length + 1) // 2, length // 2
         for side in range(1 + long - short):
             own, other = (long, short) if side == 0 else (short, long)

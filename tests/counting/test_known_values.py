@@ -5,7 +5,7 @@ from math import comb, perm
 import networkx
 import pytest
 
-from i2gnn.counting import CATALOGUE, count
+from i2gnn.counting import CATALOGUE, count, cycles
 from i2gnn.graphs import GraphStore
 from tests.named_graphs import complete, cycle, petersen, rook, shrikhande, store
 
@@ -91,6 +91,18 @@ def test_hubs_are_found_in_every_order() -> None:
     for found in networkx.simple_cycles(graph, length_bound=6):
         expected[len(found)] += 1
     assert per_graph(GraphStore.from_networkx(graph), *CYCLES[:4]) == expected[3:7]
+
+
+@pytest.mark.parametrize("longest", [5, 6, 7, 8])
+def test_roots_with_too_many_paths_are_served_in_parts(
+    longest: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graphs = store(complete(13), rook(), petersen())
+    names = CYCLES[: longest - 2]
+    expected = count(graphs, names, "edge").values
+    # The arrays start with room for 1,024 paths; the last roots of K13 have more than that.
+    monkeypatch.setattr(cycles, "MOST_PATHS", 100)
+    assert count(graphs, names, "edge").values.equal(expected)
 
 
 def test_every_name_is_a_pattern_at_its_position() -> None:
