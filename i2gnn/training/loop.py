@@ -292,7 +292,8 @@ class _Run:
 
     def result(self, stopped: Literal["epochs", "early_stop", "time_limit"]) -> Result:
         """Tests the best weights."""
-        seconds = self.seconds
+        # A finished run that is only read again does not get longer.
+        seconds = self.snapshot.seconds if self.snapshot is not None else self.seconds
         self.model.load_state_dict(self.best)
         self.model.eval()
         tested: dict[str, list[float]] = {}

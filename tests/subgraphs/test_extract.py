@@ -77,7 +77,7 @@ def test_rows_links_and_labels_match_networkx(kind, hops, identifiers):
         assert identity == (1 if k == i else 2 if k == j and identifiers == 2 else 0)
         assert spd == [d + 1 for d in distances]
         twice = [d + 1 if c >= 2 else 0 for d, c in zip(distances, closer, strict=True)]
-        assert rich.labels[r].tolist() == [v for both in zip(spd, twice) for v in both]
+        assert rich.labels[r].tolist() == [v for both in zip(spd, twice, strict=True) for v in both]
         assert rich.resistance[r].tolist() == pytest.approx(resistances, abs=1e-5)
 
 

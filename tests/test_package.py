@@ -1,0 +1,57 @@
+"""Promises about the package as a whole."""
+
+import contextlib
+import re
+import subprocess
+import sys
+from importlib.metadata import version
+
+import i2gnn
+from i2gnn.files import write_atomically
+from tests.helpers import REPOSITORY
+
+
+def test_public_names_exist():
+    for name in i2gnn.__all__:
+        assert hasattr(i2gnn, name), name
+    assert i2gnn.__version__ == version("i2gnn")
+
+
+def test_python_in_the_documents_runs():
+    for name in ("README.md", "docs/extending.md"):
+        text = (REPOSITORY / name).read_text()
+        blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+        assert blocks, name
+        for block in blocks:
+            subprocess.run([sys.executable, "-c", block], check=True, cwd=REPOSITORY, timeout=120)
+
+
+def test_the_map_in_the_readme_names_folders_that_exist():
+    readme = (REPOSITORY / "README.md").read_text()
+    folders = re.findall(r"^      (\w+)/ ", readme, re.MULTILINE)
+    assert len(folders) >= 8
+    for folder in folders:
+        assert (REPOSITORY / "i2gnn" / folder).is_dir(), folder
+
+
+def test_imports_go_one_way():
+    order = ["graphs", "subgraphs", "ops", "nn", "models", "counting", "data", "training", "cli"]
+    for low, folder in enumerate(order):
+        for file in (REPOSITORY / "i2gnn" / folder).rglob("*.py"):
+            for imported in re.findall(r"^\s*from i2gnn\.(\w+)", file.read_text(), re.MULTILINE):
+                if imported in order:
+                    assert order.index(imported) <= low, f"{file} imports {imported}"
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "file.txt"
+    write_atomically(path, "old")
+
+    def full(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr("os.fsync", full)
+    with contextlib.suppress(OSError):
+        write_atomically(path, "new")
+    assert path.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["file.txt"]
