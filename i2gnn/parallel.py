@@ -24,9 +24,19 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def jit(function: F) -> F:
-    """Compiles a function with numba: cached on disk, GIL released."""
-    import numba
+    """Compiles a function with numba: cached on disk, GIL released.
 
+    Without numba the package can be imported and models run on the reference ops; only calling
+    a kernel, to extract or to count, is then an error.
+    """
+    try:
+        import numba
+    except ImportError:
+
+        def missing(*_: object) -> None:
+            raise RuntimeError(f"{function.__name__} needs numba, which is not installed")
+
+        return cast(F, missing)
     return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
 
 

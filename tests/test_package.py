@@ -8,7 +8,7 @@ from importlib.metadata import version
 
 import i2gnn
 from i2gnn.files import write_atomically
-from tests.helpers import REPOSITORY
+from tests.helpers import REPOSITORY, random_graphs
 
 
 def test_public_names_exist():
@@ -41,6 +41,27 @@ def test_imports_go_one_way():
             for imported in re.findall(r"^\s*from i2gnn\.(\w+)", file.read_text(), re.MULTILINE):
                 if imported in order:
                     assert order.index(imported) <= low, f"{file} imports {imported}"
+
+
+def test_models_run_without_numba(tmp_path):
+    """As on a GPU machine that only trains on subgraphs extracted elsewhere."""
+    model = i2gnn.I2GNN(hops=2, num_layers=2, hidden_channels=8)
+    model.extract(random_graphs(3)).save(tmp_path / "subgraphs")
+    script = f"""
+import sys
+sys.modules["numba"] = None
+import i2gnn
+model = i2gnn.I2GNN(hops=2, num_layers=2, hidden_channels=8)
+subgraphs = i2gnn.Subgraphs.load({str(tmp_path / "subgraphs")!r})
+assert model(subgraphs).shape == (subgraphs.num_nodes, 1)
+try:
+    model.extract(subgraphs)
+except RuntimeError as error:
+    assert "needs numba" in str(error)
+else:
+    raise SystemExit("no error")
+"""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", script], check=True, timeout=120)
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):

@@ -108,7 +108,9 @@ def test_from_pyg_keeps_features_with_their_edges():
     )
     store = GraphStore.from_pyg([data, data])
     assert store.level == "graph" and store.y.flatten().tolist() == [7, 7]
-    values = dict(zip(map(tuple, store.edge_index.t().tolist()), store.edge_attr[:, 0].tolist(), strict=True))
+    values = dict(
+        zip(map(tuple, store.edge_index.t().tolist()), store.edge_attr[:, 0].tolist(), strict=True)
+    )
     assert values[(2, 0)] == 20 and values[(0, 1)] == 1 and values[(3, 5)] == 2
 
 

@@ -69,8 +69,14 @@ def test_the_transform_keeps_the_graph_usable_for_pyg():
     result = BranchedEgoNets(hops=2, level="node")(data)
     assert result.num_nodes == data.num_nodes
     assert torch.equal(result.x, data.x) and torch.equal(result.y, data.y)
-    given = {tuple(e): f for e, f in zip(data.edge_index.t().tolist(), data.edge_attr.tolist(), strict=True)}
-    kept = {tuple(e): f for e, f in zip(result.edge_index.t().tolist(), result.edge_attr.tolist(), strict=True)}
+    given = {
+        tuple(e): f
+        for e, f in zip(data.edge_index.t().tolist(), data.edge_attr.tolist(), strict=True)
+    }
+    kept = {
+        tuple(e): f
+        for e, f in zip(result.edge_index.t().tolist(), result.edge_attr.tolist(), strict=True)
+    }
     assert given == kept
 
 
