@@ -1,12 +1,20 @@
-"""Files that are either complete or absent."""
+"""Files that are either complete or absent, and tensors in files that cannot execute."""
 
 import contextlib
+import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
-__all__ = ["atomic_path", "write_atomically"]
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from i2gnn.errors import InputError
+
+__all__ = ["atomic_path", "load_tensors", "save_tensors", "write_atomically"]
 
 
 @contextlib.contextmanager
@@ -38,3 +46,48 @@ def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> None
     """Writes text (UTF-8) or bytes to `path`, completely or not at all."""
     with atomic_path(path) as temporary:
         temporary.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def save_tensors(
+    path: str | os.PathLike[str],
+    kind: str,
+    version: int,
+    tensors: Mapping[str, Tensor],
+    content: Mapping[str, Any],
+) -> None:
+    """Writes tensors, and content as JSON, to one safetensors file of a named kind and version."""
+    owners: dict[int, str] = {}
+    plain = {name: t.detach().cpu().contiguous() for name, t in tensors.items()}
+    for name, tensor in plain.items():
+        # The format refuses tensors that share memory, as tied weights do.
+        if owners.setdefault(tensor.untyped_storage().data_ptr(), name) != name:
+            plain[name] = tensor.clone()
+    header = {"kind": kind, "version": version, "content": content}
+    with atomic_path(path) as temporary:
+        save_file(plain, temporary, metadata={"i2gnn": json.dumps(header)})
+
+
+def load_tensors(
+    path: str | os.PathLike[str], kind: str, version: int
+) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Reads what `save_tensors` wrote: the tensors, on the CPU, and the content.
+
+    Raises:
+        InputError: No such file, or one of another format, kind or version.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; expected a saved {kind}")
+    try:
+        with safe_open(path, framework="pt") as file:
+            header = json.loads((file.metadata() or {}).get("i2gnn", "{}"))
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, json.JSONDecodeError) as error:
+        raise InputError(f"{path}: not a saved {kind} ({error})") from error
+    found = header.get("kind"), header.get("version")
+    if found != (kind, version):
+        raise InputError(
+            f"{path}: holds {found[0] or 'no known kind'} in format {found[1]}; "
+            f"expected {kind} in format {version}"
+        )
+    return tensors, header["content"]

@@ -6,22 +6,18 @@ every graph owns a contiguous range, and it may hold indices *into* an axis. Tha
 """
 
 import dataclasses
-import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
 from i2gnn.errors import InputError
-from i2gnn.files import atomic_path
+from i2gnn.files import load_tensors, save_tensors
 
 __all__ = ["FlatStore", "column", "index_dtype", "offsets", "ragged_arange"]
 
@@ -200,30 +196,21 @@ class FlatStore:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the store to one safetensors file; settings are JSON in its header."""
-        tensors = {name: t.detach().cpu().contiguous() for name, t in self.columns.items()}
-        tensors |= {f"sizes.{axis}": s.contiguous() for axis, s in self.sizes.items()}
-        header = {"kind": type(self).__name__, "version": self.FORMAT_VERSION} | self.settings
-        with atomic_path(path) as temporary:
-            save_file(tensors, temporary, metadata={"i2gnn": json.dumps(header)})
+        tensors = self.columns | {f"sizes.{axis}": s for axis, s in self.sizes.items()}
+        save_tensors(path, type(self).__name__, self.FORMAT_VERSION, tensors, self.settings)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Reads what `save` wrote; nothing in the file is ever executed."""
-        path = Path(path)
-        if not path.is_file():
-            raise InputError(f"{path}: no such file; expected a saved {cls.__name__}")
-        try:
-            with safe_open(path, framework="pt") as file:
-                header = json.loads((file.metadata() or {}).get("i2gnn", "{}"))
-                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        except (SafetensorError, json.JSONDecodeError) as error:
-            raise InputError(f"{path}: not a saved {cls.__name__} ({error})") from error
-        kind, version = header.pop("kind", None), header.pop("version", None)
-        if (kind, version) != (cls.__name__, cls.FORMAT_VERSION):
-            raise InputError(
-                f"{path}: holds {kind or 'no known kind'} in format {version}; "
-                f"expected {cls.__name__} in format {cls.FORMAT_VERSION}"
-            )
+        tensors, settings = load_tensors(path, cls.__name__, cls.FORMAT_VERSION)
         sizes = {n.removeprefix("sizes."): t for n, t in tensors.items() if n.startswith("sizes.")}
         columns = {name: t for name, t in tensors.items() if not name.startswith("sizes.")}
-        return cls.from_parts(sizes, columns, header)
+        try:
+            store = cls.from_parts(sizes, columns, settings)
+            lengths = {name: store.length(store.axis_of(name)) for name in store.columns}
+        except (TypeError, KeyError, AssertionError) as error:
+            raise InputError(f"{path}: not a complete {cls.__name__} ({error})") from error
+        for name, length in lengths.items():
+            if len(columns[name]) != length:
+                raise InputError(f"{path}: {name} has {len(columns[name])} rows, expected {length}")
+        return store

@@ -1,18 +1,12 @@
 """Checkpoints: one safetensors file each, with JSON in its header; nothing in it can execute."""
 
-import json
 import os
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import Any, Self
 
-import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
-from i2gnn.errors import InputError
-from i2gnn.files import atomic_path
+from i2gnn.files import load_tensors, save_tensors
 
 __all__ = ["Checkpoint", "copy_tensors"]
 
@@ -54,29 +48,13 @@ class Checkpoint:
         """Writes the file, completely or not at all."""
         tensors: dict[str, Tensor] = {}
         content = {f.name: _pack(getattr(self, f.name), f.name, tensors) for f in fields(self)}
-        header = {"kind": "Checkpoint", "version": FORMAT_VERSION, "content": content}
-        with atomic_path(path) as temporary:
-            save_file(tensors, temporary, metadata={"i2gnn": json.dumps(header)})
+        save_tensors(path, "Checkpoint", FORMAT_VERSION, tensors, content)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Reads what `save` wrote, on the CPU."""
-        path = Path(path)
-        if not path.is_file():
-            raise InputError(f"{path}: no such file; expected a checkpoint")
-        try:
-            with safe_open(path, framework="pt") as file:
-                header = json.loads((file.metadata() or {}).get("i2gnn", "{}"))
-                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        except (SafetensorError, json.JSONDecodeError) as error:
-            raise InputError(f"{path}: not a checkpoint ({error})") from error
-        found = header.get("kind"), header.get("version")
-        if found != ("Checkpoint", FORMAT_VERSION):
-            raise InputError(
-                f"{path}: holds {found[0] or 'no known kind'} in format {found[1]}; "
-                f"expected Checkpoint in format {FORMAT_VERSION}"
-            )
-        return cls(**{name: _unpack(value, tensors) for name, value in header["content"].items()})
+        tensors, content = load_tensors(path, "Checkpoint", FORMAT_VERSION)
+        return cls(**{name: _unpack(value, tensors) for name, value in content.items()})
 
 
 def copy_tensors(tree: Any) -> Any:
@@ -97,9 +75,7 @@ def _pack(tree: Any, name: str, tensors: dict[str, Tensor]) -> Any:
     optimizer's state, becomes {"$items": [[key, value], ...]}.
     """
     if isinstance(tree, Tensor):
-        # A copy: tied weights share memory, which the format refuses.
-        tensors[name] = torch.empty_like(tree, device="cpu", memory_format=torch.contiguous_format)
-        tensors[name].copy_(tree.detach())
+        tensors[name] = tree
         return {"$tensor": name}
     if isinstance(tree, dict):
         packed = [(key, _pack(value, f"{name}.{key}", tensors)) for key, value in tree.items()]

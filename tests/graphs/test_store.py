@@ -1,12 +1,11 @@
-import json
-
 import networkx
 import numpy as np
 import pytest
 import torch
 from torch_geometric.data import Data
 
-from i2gnn import GraphStore, InputError
+from i2gnn import GraphStore, InputError, Subgraphs, extract_subgraphs
+from i2gnn.files import save_tensors
 from i2gnn.graphs.convert import ATOM_FEATURES, BOND_FEATURES
 from tests.helpers import random_graphs
 from tests.named_graphs import awkward, complete, petersen
@@ -86,10 +85,29 @@ def test_load_says_what_is_wrong_with_a_file(tmp_path):
     save_file({"a": torch.ones(1)}, tmp_path / "other")
     with pytest.raises(InputError, match="no known kind"):
         GraphStore.load(tmp_path / "other")
-    header = {"i2gnn": json.dumps({"kind": "GraphStore", "version": 99})}
-    save_file({"a": torch.ones(1)}, tmp_path / "newer", metadata=header)
+    save_tensors(tmp_path / "newer", "GraphStore", 99, {"a": torch.ones(1)}, {})
     with pytest.raises(InputError, match="in format 99; expected GraphStore in format 1"):
         GraphStore.load(tmp_path / "newer")
+    save_tensors(tmp_path / "empty", "GraphStore", 1, {"a": torch.ones(1)}, {})
+    with pytest.raises(InputError, match="not a complete GraphStore"):
+        GraphStore.load(tmp_path / "empty")
+    store = random_graphs(3)
+    tensors = store.columns | {f"sizes.{axis}": s for axis, s in store.sizes.items()}
+    tensors["neighbor"] = tensors["neighbor"][:-1]
+    save_tensors(tmp_path / "short", "GraphStore", 1, tensors, {})
+    with pytest.raises(InputError, match="neighbor has .* rows, expected"):
+        GraphStore.load(tmp_path / "short")
+
+
+@pytest.mark.parametrize("identifiers", [0, 1, 2])
+def test_save_and_load_subgraphs(tmp_path, identifiers):
+    subgraphs = extract_subgraphs(random_graphs(4), hops=2, identifiers=identifiers)
+    subgraphs.save(tmp_path / "file")
+    loaded = Subgraphs.load(tmp_path / "file")
+    assert loaded.settings == subgraphs.settings
+    assert all(torch.equal(t, loaded.columns[n]) for n, t in subgraphs.columns.items())
+    with pytest.raises(InputError, match="holds Subgraphs in format 1; expected GraphStore"):
+        GraphStore.load(tmp_path / "file")
 
 
 def test_empty_graphs_are_legal():

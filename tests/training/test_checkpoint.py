@@ -59,10 +59,10 @@ def test_files_that_are_no_checkpoint(tmp_path: Path) -> None:
         Checkpoint.load(path)
     make().save(path)
     path.write_bytes(path.read_bytes()[:-7])
-    with pytest.raises(InputError, match=r"c.safetensors: not a checkpoint"):
+    with pytest.raises(InputError, match=r"c.safetensors: not a saved Checkpoint"):
         Checkpoint.load(path)
     torch.save({"a": 1}, path)
-    with pytest.raises(InputError, match=r"c.safetensors: not a checkpoint"):
+    with pytest.raises(InputError, match=r"c.safetensors: not a saved Checkpoint"):
         Checkpoint.load(path)
 
 
