@@ -67,7 +67,7 @@ def _count_from_roots(
     """Adds to [E, longest - 2], each edge in the direction in which a half-cycle walks it.
 
     The work is in functions whose arrays never change: an array that is replaced inside a loop
-    makes numba count references at every access, which was measured to cost three times the work.
+    makes numba count references at every access, measured at 1.6 to 3 times the cost.
     """
     level = np.zeros(REACH + 2, np.int64)  # where the paths with h edges start
     size = np.zeros((256, REACH + 1), np.int64)  # paths by end and number of edges
