@@ -86,7 +86,10 @@ def execute(arguments: argparse.Namespace) -> int:
 def _run(arguments, patterns, out, drawing) -> FileSummary:  # type: ignore[no-untyped-def]
     size = Path(arguments.input).stat().st_size if Path(arguments.input).is_file() else 0
     shown = not arguments.quiet and sys.stderr.isatty()
-    with progress_bar("counting (bytes)", size, enabled=shown) as advance:
+    # A file that is one block has bars for each kind of count; a stream has one, for its bytes.
+    one_block = FORMATS["edges"] + FORMATS["npz"]
+    whole = arguments.format in ("edges", "npz") or arguments.input.endswith(one_block)
+    with progress_bar("counting (bytes)", size, enabled=shown and not whole) as advance:
         done = 0
 
         def on_block(block: Block, counts: Counts) -> None:
@@ -109,6 +112,7 @@ def _run(arguments, patterns, out, drawing) -> FileSummary:  # type: ignore[no-u
             column=arguments.column,
             strict=arguments.strict,
             head=max(0, arguments.head),
+            progress=shown and whole,
             on_problem=on_problem,
             on_block=on_block,
         )
