@@ -127,7 +127,7 @@ def _print_table(summary: FileSummary, out: str | None) -> None:
     if not out and len(summary.head):
         table = Table(title=f"counts per {summary.level} (first {len(summary.head)} rows)")
         for name in summary.head.columns:
-            table.add_column(name, justify="right")
+            table.add_column(name, justify="right", overflow="fold")  # never cut a number
         for row in summary.head.itertuples(index=False):
             table.add_row(*(str(value) for value in row))
         console.print(table)
