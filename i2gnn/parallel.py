@@ -18,7 +18,7 @@ import torch
 
 from i2gnn.progress import progress_bar
 
-__all__ = ["jit", "run_chunks"]
+__all__ = ["chunks_for", "jit", "run_chunks"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -78,6 +78,14 @@ def run_chunks(
         finally:
             for future in futures:
                 future.cancel()
+
+
+def chunks_for(numbers: int, most: int) -> int:
+    """How many ranges to cut work into that touches so many numbers.
+
+    Handing a range to a thread costs as much as a few ten thousand additions.
+    """
+    return max(1, min(most, numbers // 2**16))
 
 
 def _cut(count: int, weights: npt.NDArray[np.integer[Any]] | None, chunks: int) -> list[int]:

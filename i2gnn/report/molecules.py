@@ -7,10 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
+
 from i2gnn.counting.api import Counts
 from i2gnn.counting.patterns import Pattern
 from i2gnn.errors import InputError
 from i2gnn.files import write_atomically
+from i2gnn.report.page import write_page
 
 __all__ = ["MoleculeDrawing", "draw_molecule"]
 
@@ -83,8 +86,21 @@ class MoleculeDrawing:
 
     def save(self) -> None:
         """Writes the file."""
-        page = self._svg() if self.path.suffix.lower() == ".svg" else self._html()
-        write_atomically(self.path, page)
+        if self.path.suffix.lower() == ".svg":
+            write_atomically(self.path, self._svg())
+            return
+        molecules = [
+            {
+                "number": number,
+                "smiles": smiles,
+                "drawings": [
+                    {"name": name, "svg": Markup(drawing)}
+                    for name, drawing in zip(self.names, drawings, strict=True)
+                ],
+            }
+            for number, smiles, drawings in self.rows
+        ]
+        write_page(self.path, "molecules.html", {"molecules": molecules, "width": WIDTH})
 
     def _svg(self) -> str:
         parts = []
@@ -98,21 +114,4 @@ class MoleculeDrawing:
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
             f'font-family="sans-serif" font-size="13">\n' + "\n".join(parts) + "\n</svg>\n"
-        )
-
-    def _html(self) -> str:
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.names)
-        rows = "\n".join(
-            f"<tr><td>{number}<br><code>{html.escape(smiles)}</code></td>"
-            + "".join(f"<td>{drawing}</td>" for drawing in drawings)
-            + "</tr>"
-            for number, smiles, drawings in self.rows
-        )
-        return (
-            '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-            "<title>Counts per atom</title><style>body{font-family:sans-serif}"
-            "code{word-break:break-all}td:first-child{max-width:14em}</style></head><body>\n"
-            "<h1>Counts per atom</h1><p>Atoms with a count are orange, darker the more; "
-            "the small number is the count.</p>\n"
-            f"<table><tr><th>molecule</th>{head}</tr>\n{rows}\n</table></body></html>\n"
         )

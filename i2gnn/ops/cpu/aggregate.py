@@ -8,12 +8,12 @@ from torch.autograd.function import FunctionCtx
 
 from i2gnn.ops.cpu import kernels
 from i2gnn.ops.reference import Reduce
-from i2gnn.parallel import run_chunks
+from i2gnn.parallel import chunks_for, run_chunks
 from i2gnn.subgraphs.structure import Subgraphs
 
 __all__ = ["aggregate", "pool_nodes"]
 
-CHUNKS = 16
+CHUNKS = 8
 """Enough for balance between a few threads, few enough that starting them costs nothing."""
 
 
@@ -145,4 +145,5 @@ def _run(
 ) -> None:
     arrays = [tensor.numpy() for tensor in layout]
     arrays += [tensor.detach().numpy().reshape(-1) for tensor in rows]
-    run_chunks(kernel, count, (channels, *arrays), chunks=CHUNKS)
+    chunks = chunks_for(rows[0].numel(), CHUNKS)
+    run_chunks(kernel, count, (channels, *arrays), chunks=chunks)

@@ -1,7 +1,7 @@
 """`gru_update` on the CPU: matrix products in slices, gates in one pass, nothing kept for later.
 
-A slice of rows goes through both products and then through one compiled loop that adds biases,
-applies the gates and writes the result. The backward pass computes the gates again.
+A slice of rows goes through both products and then through one compiled loop that applies the
+gates and writes the result. The backward pass computes the gates again.
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from i2gnn.ops import reference
-from i2gnn.parallel import jit, run_chunks
+from i2gnn.parallel import chunks_for, jit, run_chunks
 
 __all__ = ["gru_update"]
 
@@ -47,27 +47,25 @@ class GRUUpdate(torch.autograd.Function):
         """[R, C] and [R, D] to [R, D]."""
         message, h = message.contiguous(), h.contiguous()
         ctx.save_for_backward(message, h, *weights)
-        weight_message, weight_state, *biases = weights
         out = torch.empty_like(h)
         for rows in _slices(len(h)):
-            from_message, from_state = message[rows] @ weight_message, h[rows] @ weight_state
-            _run(gates_forward, from_message, from_state, *biases, h[rows], out[rows])
+            products = _products(message[rows], h[rows], *weights)
+            _run(gates_forward, *products, h[rows], out[rows])
         return out
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, ...]:
         """[R, D] to the gradients of all inputs."""
-        message, h, weight_message, weight_state, *biases = ctx.saved_tensors
+        message, h, *weights = ctx.saved_tensors
         grad = grad.contiguous()
         grad_message, grad_h = torch.empty_like(message), torch.empty_like(h)
-        grads = [torch.zeros_like(weight) for weight in ctx.saved_tensors[2:]]
+        grads = [torch.zeros_like(weight) for weight in weights]
         for rows in _slices(len(h)):
-            from_message, from_state = message[rows] @ weight_message, h[rows] @ weight_state
+            from_message, from_state = _products(message[rows], h[rows], *weights)
             # In place: what the products held becomes the gradient by them.
-            inputs = (from_message, from_state, *biases, h[rows], grad[rows], grad_h[rows])
-            _run(gates_backward, *inputs)
-            torch.mm(from_message, weight_message.t(), out=grad_message[rows])
-            grad_h[rows].addmm_(from_state, weight_state.t())
+            _run(gates_backward, from_message, from_state, h[rows], grad[rows], grad_h[rows])
+            torch.mm(from_message, weights[0].t(), out=grad_message[rows])
+            grad_h[rows].addmm_(from_state, weights[1].t())
             grads[0].addmm_(message[rows].t(), from_message)
             grads[1].addmm_(h[rows].t(), from_state)
             grads[2] += from_message.sum(0)
@@ -75,18 +73,30 @@ class GRUUpdate(torch.autograd.Function):
         return grad_message, grad_h, *grads
 
 
+def _products(
+    message: Tensor,
+    h: Tensor,
+    weight_message: Tensor,
+    weight_state: Tensor,
+    bias_message: Tensor,
+    bias_state: Tensor,
+) -> tuple[Tensor, Tensor]:
+    """What message and state say to the three gates, [n, 3 D] each."""
+    from_message = torch.addmm(bias_message, message, weight_message)
+    return from_message, torch.addmm(bias_state, h, weight_state)
+
+
 def _slices(rows: int) -> list[slice]:
     return [slice(low, low + SLICE) for low in range(0, rows, SLICE)]
 
 
 def _run(kernel: Any, *arrays: Tensor) -> None:
-    run_chunks(kernel, len(arrays[0]), [a.detach().numpy() for a in arrays], chunks=CHUNKS)
+    chunks = chunks_for(arrays[0].numel(), CHUNKS)
+    run_chunks(kernel, len(arrays[0]), [a.detach().numpy() for a in arrays], chunks=chunks)
 
 
 # tanh(x) = x P(x²) / Q(x²) on |x| <= 9, fitted to a relative error of 1.5e-9; beyond, float32 has
-# no number between tanh and 1. Only products and one division, so that loops run on vectors. For
-# the same reason the loops below are short: with more than a few arrays at once the compiler
-# cannot rule out that they overlap.
+# no number between tanh and 1. Only products and one division, so that loops run on vectors.
 P0, P1, P2, P3, P4, P5 = (
     np.float32(c)
     for c in (
@@ -119,43 +129,20 @@ def _sigmoid(x: Any) -> Any:
 
 
 @jit
-def _gates(message: Floats, state: Floats, bias_message: Floats, bias_state: Floats) -> None:
-    """Turns one row of products into the gates: message becomes (reset, update, new).
-
-    The last third of state becomes the state's share of the candidate.
-    """
-    width = len(message) // 3
-    for c in range(2 * width):
-        state[c] += bias_message[c] + bias_state[c]
-    for c in range(2 * width):
-        message[c] = _sigmoid(message[c] + state[c])
-    reset, new, new_state = message[:width], message[2 * width :], state[2 * width :]
-    bias_new, bias_new_state = bias_message[2 * width :], bias_state[2 * width :]
-    for c in range(width):
-        new_state[c] += bias_new_state[c]
-    for c in range(width):
-        new[c] = _tanh(new[c] + bias_new[c] + reset[c] * new_state[c])
-
-
-@jit
 def gates_forward(
-    start: int,
-    stop: int,
-    from_message: Floats,
-    from_state: Floats,
-    bias_message: Floats,
-    bias_state: Floats,
-    h: Floats,
-    out: Floats,
+    start: int, stop: int, from_message: Floats, from_state: Floats, h: Floats, out: Floats
 ) -> None:
-    """Gates and new state of rows start .. stop; overwrites the products."""
+    """New state of rows start .. stop; overwrites the products."""
     width = h.shape[1]
     for row in range(start, stop):
         message, state, old, result = from_message[row], from_state[row], h[row], out[row]
-        _gates(message, state, bias_message, bias_state)
-        update, new = message[width : 2 * width], message[2 * width :]
+        for c in range(2 * width):
+            message[c] = _sigmoid(message[c] + state[c])
+        reset, update, new = message[:width], message[width : 2 * width], message[2 * width :]
+        new_state = state[2 * width :]
         for c in range(width):
-            result[c] = new[c] + update[c] * (old[c] - new[c])
+            candidate = _tanh(new[c] + reset[c] * new_state[c])
+            result[c] = candidate + update[c] * (old[c] - candidate)
 
 
 @jit
@@ -164,8 +151,6 @@ def gates_backward(
     stop: int,
     from_message: Floats,
     from_state: Floats,
-    bias_message: Floats,
-    bias_state: Floats,
     h: Floats,
     grad: Floats,
     grad_h: Floats,
@@ -175,18 +160,19 @@ def gates_backward(
     for row in range(start, stop):
         message, state = from_message[row], from_state[row]
         old, d_out, d_old = h[row], grad[row], grad_h[row]
-        _gates(message, state, bias_message, bias_state)
+        for c in range(2 * width):
+            message[c] = _sigmoid(message[c] + state[c])
         reset, update, new = message[:width], message[width : 2 * width], message[2 * width :]
         d_reset, d_update, new_state = state[:width], state[width : 2 * width], state[2 * width :]
         for c in range(width):
-            d_old[c] = d_out[c] * update[c]
+            new[c] = _tanh(new[c] + reset[c] * new_state[c])
         for c in range(width):
             d_update[c] = d_out[c] * (old[c] - new[c]) * (update[c] * (ONE - update[c]))
-        for c in range(width):  # from here on, `new` holds the gradient by its argument
-            new[c] = d_out[c] * (ONE - update[c]) * (ONE - new[c] * new[c])
+            d_old[c] = d_out[c] * update[c]
         for c in range(width):
-            d_reset[c] = new[c] * new_state[c] * (reset[c] * (ONE - reset[c]))
-        for c in range(width):
-            new_state[c] = new[c] * reset[c]
+            d_new = d_out[c] * (ONE - update[c]) * (ONE - new[c] * new[c])
+            d_reset[c] = d_new * new_state[c] * (reset[c] * (ONE - reset[c]))
+            new[c] = d_new
+            new_state[c] = d_new * reset[c]
         for c in range(2 * width):
             message[c] = state[c]
