@@ -81,7 +81,9 @@ class Setup:
         with choose or contextlib.nullcontext():
             start = time.perf_counter()
             self.model.zero_grad(set_to_none=True)
-            output = self.model(self.data)
+            # Ours assembles its batch in every step; the copied one finds it ready.
+            data = self.data if self.name == "copied" else self.data.batch(range(len(self.data)))
+            output = self.model(data)
             forward = time.perf_counter() - start
             (output - self.target).abs().mean().backward()
         return forward, time.perf_counter() - start, output.detach()

@@ -15,10 +15,14 @@ __all__ = ["HELP", "add_arguments", "execute"]
 HELP = "train a model as a YAML file says, or go on with a stopped run"
 
 
+TITLES = {"normalized_mae": "normalised MAE", "mae": "MAE", "mse": "MSE", "rmse": "RMSE"}
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options; --seed and --device override the file only when given."""
     parser.add_argument("--config", metavar="F", help="YAML file with the settings")
     parser.add_argument("--run-dir", metavar="DIR", help="where to write (runs/<name of F>)")
+    parser.add_argument("--cache", metavar="DIR", help="keep extracted subgraphs there")
     parser.add_argument("--resume", action="store_true", help="go on from the run's checkpoint")
     parser.add_argument("--print-config", action="store_true", help="print all settings as YAML")
     parser.set_defaults(seed=None, device=None)
@@ -45,6 +49,7 @@ def execute(arguments: argparse.Namespace) -> int:
         config,
         run_dir,
         data_root=arguments.data_root,
+        cache_dir=arguments.cache,
         resume=arguments.resume,
         progress=not arguments.quiet,
     )
@@ -57,15 +62,12 @@ def execute(arguments: argparse.Namespace) -> int:
 
 def _print_table(record: dict[str, Any], run_dir: Path) -> None:
     table = Table()
-    for column in ("target", "normalised MAE", "MAE"):
-        table.add_column(column, justify="left" if column == "target" else "right")
+    table.add_column("target")
     tested = record["test_metrics"]
-    if tested:
-        rows = zip(
-            record["target"].split("+"), tested["normalized_mae"], tested["mae"], strict=True
-        )
-        for target, normalized, plain in rows:
-            table.add_row(target, f"{normalized:.4f}", f"{plain:.4f}")
+    for metric in tested:
+        table.add_column(TITLES.get(metric, metric), justify="right")
+    for place, target in enumerate(record["target"].split("+")):
+        table.add_row(target, *(f"{values[place]:.4f}" for values in tested.values()))
     console = Console()
     console.print(table)
     console.print(

@@ -15,6 +15,7 @@ from i2gnn.nn import (
     InjectLabels,
     LabelEncoder,
     NodeReadout,
+    SumConv,
     make_conv,
     mlp,
     read_edges,
@@ -118,13 +119,13 @@ class IdentifierGNN(nn.Module):
     def rows(self, subgraphs: Subgraphs) -> Tensor:
         """States after the last layer, [R, D]."""
         edge_attr = None if subgraphs.edge_attr is None else subgraphs.edge_attr.to(self.dtype)
-        h = self._start(subgraphs)
-        for t, conv in enumerate(self.convs):
-            if t > 0 and self.injections:
-                h = self.injections[t - 1](h, subgraphs)
-            h = conv(h, subgraphs, edge_attr)
-            if not conv.ends_in_activation and t + 1 < len(self.convs):
+        h = self._first_layer(subgraphs, edge_attr)
+        for t, conv in enumerate(list(self.convs)[1:]):
+            if not conv.ends_in_activation:
                 h = nn.functional.elu(h)
+            if self.injections:
+                h = self.injections[t](h, subgraphs)
+            h = conv(h, subgraphs, edge_attr)
         return h
 
     @property
@@ -148,6 +149,23 @@ class IdentifierGNN(nn.Module):
             cache_dir=cache_dir,
             progress=progress,
         )
+
+    def _first_layer(self, subgraphs: Subgraphs, edge_attr: Tensor | None) -> Tensor:
+        """States after the first layer, [R, D].
+
+        Where it sees nothing but discrete labels, and neighbours as a sum, rows of one type have
+        the same result, which is computed once.
+        """
+        conv, labels = self.convs[0], self.encode_labels
+        only_labels = labels is not None and labels.resistance is None and not self.encode_nodes
+        if not (isinstance(conv, SumConv) and only_labels) or ops.uses_reference():
+            result: Tensor = conv(self._start(subgraphs), subgraphs, edge_attr)
+            return result
+        assert labels is not None
+        labels.check(subgraphs)
+        table, types = labels.combinations(), subgraphs.row_types
+        message = types.neighbors.to(table.dtype) @ table  # [U, D]
+        return ops.lookup(conv.update(table[types.label], message), types.of_row)
 
     def _start(self, subgraphs: Subgraphs) -> Tensor:
         parts: list[Tensor] = []

@@ -13,7 +13,17 @@ from i2gnn import ops
 from i2gnn.nn.mlp import mlp
 from i2gnn.subgraphs.structure import Subgraphs
 
-__all__ = ["CONVS", "GIN", "GINE", "Conv", "GatedGraph", "GraphConv", "NNConv", "make_conv"]
+__all__ = [
+    "CONVS",
+    "GIN",
+    "GINE",
+    "Conv",
+    "GatedGraph",
+    "GraphConv",
+    "NNConv",
+    "SumConv",
+    "make_conv",
+]
 
 
 class Conv(nn.Module):
@@ -42,7 +52,19 @@ class Conv(nn.Module):
         return f"{self.in_channels}, {self.out_channels}"
 
 
-class GIN(Conv):
+class SumConv(Conv):
+    """Base of the layers that see their neighbours only as a sum: h' = update(h, sum of h[l])."""
+
+    def forward(self, h: Tensor, subgraphs: Subgraphs, edge_attr: Tensor | None = None) -> Tensor:
+        """[R, in_channels] to [R, out_channels]; edge features are not used."""
+        return self.update(h, ops.aggregate(h, subgraphs))
+
+    def update(self, h: Tensor, message: Tensor) -> Tensor:
+        """New states from states and sums of neighbours, row by row: [n, in] each to [n, out]."""
+        raise NotImplementedError
+
+
+class GIN(SumConv):
     """Graph isomorphism layer (Xu et al. 2019).
 
     h'[i,j,k] = mlp((1 + eps) h[i,j,k] + sum of h[i,j,l] over l in N_i(k))
@@ -53,9 +75,9 @@ class GIN(Conv):
         self.eps = nn.Parameter(torch.zeros(()))
         self.mlp = mlp([in_channels, out_channels, out_channels])
 
-    def forward(self, h: Tensor, subgraphs: Subgraphs, edge_attr: Tensor | None = None) -> Tensor:
-        """[R, in_channels] to [R, out_channels]; edge features are not used."""
-        result: Tensor = self.mlp((1 + self.eps) * h + ops.aggregate(h, subgraphs))
+    def update(self, h: Tensor, message: Tensor) -> Tensor:
+        """[n, in_channels] each to [n, out_channels]."""
+        result: Tensor = self.mlp((1 + self.eps) * h + message)
         return result
 
 
@@ -80,7 +102,7 @@ class GINE(Conv):
         return result
 
 
-class GatedGraph(Conv):
+class GatedGraph(SumConv):
     """Gated graph layer (Li et al. 2016): a GRU fed with the sum of the neighbours.
 
     h'[i,j,k] = GRU(W sum of h[i,j,l] over l in N_i(k), h[i,j,k])
@@ -97,12 +119,12 @@ class GatedGraph(Conv):
         bound = 1 / math.sqrt(in_channels)
         nn.init.uniform_(self.weight, -bound, bound)
 
-    def forward(self, h: Tensor, subgraphs: Subgraphs, edge_attr: Tensor | None = None) -> Tensor:
-        """[R, in_channels] to the same; edge features are not used."""
+    def update(self, h: Tensor, message: Tensor) -> Tensor:
+        """[n, in_channels] each to the same."""
         # The message weight and the GRU's input weight follow each other without a
         # non-linearity: multiplied once, they cost one product per row instead of two.
         return ops.gru_update(
-            ops.aggregate(h, subgraphs),
+            message,
             h,
             self.weight @ self.gru.weight_ih.t(),
             self.gru.weight_hh.t(),
@@ -111,7 +133,7 @@ class GatedGraph(Conv):
         )
 
 
-class GraphConv(Conv):
+class GraphConv(SumConv):
     """Linear graph layer (Morris et al. 2019).
 
     h'[i,j,k] = W_1 h[i,j,k] + W_2 sum of h[i,j,l] over l in N_i(k)
@@ -122,9 +144,9 @@ class GraphConv(Conv):
         self.own = nn.Linear(in_channels, out_channels)
         self.neighbors = nn.Linear(in_channels, out_channels, bias=False)
 
-    def forward(self, h: Tensor, subgraphs: Subgraphs, edge_attr: Tensor | None = None) -> Tensor:
-        """[R, in_channels] to [R, out_channels]; edge features are not used."""
-        result: Tensor = self.own(h) + self.neighbors(ops.aggregate(h, subgraphs))
+    def update(self, h: Tensor, message: Tensor) -> Tensor:
+        """[n, in_channels] each to [n, out_channels]."""
+        result: Tensor = self.own(h) + self.neighbors(message)
         return result
 
 

@@ -38,10 +38,10 @@ class LabelEncoder(nn.Module):
         The product is taken on the table of all label combinations, of which there are few, and
         not on the rows.
         """
-        self._check(subgraphs)
+        self.check(subgraphs)
         parts = []
         if self.tables:
-            table = self._combinations()
+            table = self.combinations()
             if then is not None:
                 table = torch.addmm(then[1], table, then[0])
             assert subgraphs.label_code is not None
@@ -56,15 +56,16 @@ class LabelEncoder(nn.Module):
             parts.append(torch.addmm(bias, subgraphs.resistance.to(weight.dtype), weight))
         return parts[0] if len(parts) == 1 else parts[0] + parts[1]
 
-    def _combinations(self) -> Tensor:
-        """Sums of embeddings for every combination of label values, in the order of the code."""
+    def combinations(self) -> Tensor:
+        """Sums of embeddings for every combination of label values, by code: [C, D]."""
         tables = list(self.tables)
         total: Tensor = tables[0]
         for table in tables[1:]:
             total = (total.unsqueeze(1) + table.unsqueeze(0)).flatten(0, 1)
         return total
 
-    def _check(self, subgraphs: Subgraphs) -> None:
+    def check(self, subgraphs: Subgraphs) -> None:
+        """Raises unless the subgraphs carry the labels that this encoder was built for."""
         if subgraphs.label_kinds != self.kinds or subgraphs.label_sizes != self.sizes:
             raise ValueError(
                 f"the model expects labels {self.kinds} of sizes {self.sizes}, the subgraphs have "

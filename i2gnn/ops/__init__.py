@@ -30,6 +30,7 @@ __all__ = [
     "pool_graphs",
     "pool_nodes",
     "spread_nodes",
+    "uses_reference",
 ]
 
 Backend = Literal["auto", "reference"]
@@ -46,6 +47,11 @@ def backend(name: Backend) -> Iterator[None]:
         yield
     finally:
         _backend.reset(token)
+
+
+def uses_reference() -> bool:
+    """Whether `backend("reference")` is in force."""
+    return _backend.get() == "reference"
 
 
 def aggregate(h: Tensor, subgraphs: Subgraphs, edge_attr: Tensor | None = None) -> Tensor:
@@ -97,7 +103,7 @@ def spread_nodes(x: Tensor, subgraphs: Subgraphs) -> Tensor:
 
 def lookup(table: Tensor, code: Tensor) -> Tensor:
     """Reads a row of a small table per label: out[r] = table[code[r]], [C, D] to [R, D]."""
-    if table.is_cuda and _backend.get() == "auto" and len(table) <= MAX_TABLE:
+    if table.is_cuda and not uses_reference() and len(table) <= MAX_TABLE:
         return lookup_by_product(table, code)
     return reference.lookup(table, code)
 
@@ -133,7 +139,7 @@ def gru_update(
 
 
 def _use_cpu(h: Tensor) -> bool:
-    return h.device.type == "cpu" and _backend.get() == "auto" and _have_numba()
+    return h.device.type == "cpu" and not uses_reference() and _have_numba()
 
 
 @cache

@@ -318,8 +318,7 @@ class _Run:
     def note(self) -> str:
         """The last epoch in a few words, for the progress bar."""
         last, best = self.history[-1], self.history[self.best_epoch - 1]
-        loss, validation = last["train_loss"], last["validation"]
-        return f"loss {loss:.3g} val {validation:.3g} best {best['validation']:.3g}"
+        return f"val {last['validation']:.3g} best {best['validation']:.3g}"
 
 
 class _Box:

@@ -25,6 +25,7 @@ def train(
     run_dir: str | os.PathLike[str],
     *,
     data_root: str | os.PathLike[str] | None = None,
+    cache_dir: str | os.PathLike[str] | None = None,
     resume: bool = False,
     progress: bool = True,
 ) -> dict[str, Any]:
@@ -36,6 +37,7 @@ def train(
         config: Data, model and training.
         run_dir: Folder of the run; made if need be.
         data_root: Folder of data sets, for data that is not generated.
+        cache_dir: Folder for extracted subgraphs, to be found again by later runs.
         resume: Goes on from the checkpoint in `run_dir`, if there is one.
         progress: Shows bars with the time left.
     """
@@ -46,7 +48,7 @@ def train(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.training.seed)
         model = build_model(network)
-    subgraphs = model.extract(data.graphs, progress=progress)
+    subgraphs = model.extract(data.graphs, cache_dir=cache_dir, progress=progress)
     if not (folder / CHECKPOINT).exists():
         write_atomically(folder / "config.yaml", config.to_yaml())
     settings = config.to_dict() | {"network": network}

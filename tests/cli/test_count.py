@@ -76,7 +76,7 @@ def test_drawing(mixed: Path, ending: str) -> None:
     assert main(["count", str(mixed), *what]) == 0
     text = out.read_text()
     assert text.count("<svg") == 4 + (ending == "svg")
-    assert text.count("cycle6") == (2 if ending == "svg" else 1)
+    assert text.count("cycle6") == 2
 
 
 def test_drawing_needs_molecules_and_nodes(mixed: Path, capsys: pytest.CaptureFixture[str]) -> None:

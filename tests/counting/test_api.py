@@ -65,14 +65,14 @@ def definition(
     return {level: tally(copies, n, edges, level) for level in LEVELS}
 
 
-# Each example is a batch of ten graphs: 1,200 graphs of up to five nodes, 300 of up to six.
-@settings(max_examples=120, deadline=None)
+# Each example is a batch of ten graphs: 3,000 graphs of up to five nodes, 600 of up to six.
+@settings(max_examples=300, deadline=None)
 @given(st.lists(graphs(5), min_size=10, max_size=10))
 def test_small_patterns_are_as_defined(batch: list[Graph]) -> None:
     assert_as_defined(batch, SMALL)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(graphs(6), min_size=10, max_size=10))
 def test_large_patterns_are_as_defined(batch: list[Graph]) -> None:
     assert_as_defined(batch, LARGE + OWN)

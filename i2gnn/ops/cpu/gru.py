@@ -16,7 +16,7 @@ from i2gnn.parallel import chunks_for, jit, run_chunks
 
 __all__ = ["gru_update"]
 
-SLICE = 32768
+SLICE = 16384
 """Rows worked on at a time: enough that starting threads costs nothing, few enough for memory."""
 
 CHUNKS = 8
