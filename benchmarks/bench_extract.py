@@ -12,10 +12,10 @@ import time
 import warnings
 from collections.abc import Callable
 
+from common import describe_hardware, synthetic_graphs
 from torch_geometric.data import Data
 from torch_geometric.transforms import RootedEgoNets
 
-from benchmarks.common import describe_hardware, synthetic_graphs
 from i2gnn import GraphStore, extract_subgraphs
 
 SETTINGS = [(1, "spd"), (2, "identity"), (2, "spd"), (2, "spd_pred"),

@@ -19,9 +19,9 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 import torch
+from common import describe_hardware, synthetic_graphs
+from copied import CopiedI2GNN, copy_subgraphs
 
-from benchmarks.common import describe_hardware, synthetic_graphs
-from benchmarks.copied import CopiedI2GNN, copy_subgraphs
 from i2gnn import I2GNN, ops
 
 FORMULATIONS = ("ours", "reference ops", "copied")
