@@ -12,52 +12,27 @@ every number is the best of some repetitions, since other programs disturb the s
 import argparse
 import json
 import os
-import platform
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import igraph
 import networkx
 import numpy as np
 import orbit_count
-import torch
+from common import best_of, describe_hardware, synthetic_graphs
 
 from i2gnn.counting import PAPER_TARGETS, count
 from i2gnn.graphs import GraphStore, RawGraphs
-from i2gnn.graphs.readers import read_blocks
 
 NINE = list(PAPER_TARGETS)
 CYCLES = "cycle3..cycle6"
 ORBITS = "orbit0..orbit14"
 
 
-def best(work: Callable[[], object], repeat: int) -> float:
-    """Seconds of the fastest of some runs."""
-    times = []
-    for _ in range(repeat):
-        start = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - start)
-    return min(times)
-
-
 def show(**record: Any) -> None:
     """Prints one JSON line."""
     print(json.dumps(record), flush=True)
-
-
-def graphs_of_the_paper(data_root: str | None) -> tuple[GraphStore, str]:
-    """The graphs and what to call them."""
-    path = Path(data_root or ".") / "counting" / "synthetic5000.npz"
-    if data_root and path.is_file():
-        (block,) = read_blocks(path, print)
-        return block.store, "the 5,000 graphs of the paper"
-    rng = np.random.default_rng(0)
-    edges = [np.argwhere(np.triu(rng.random((19, 19)) < 0.183, 1)) for _ in range(5000)]
-    return GraphStore.from_edge_lists(edges, [19] * 5000, symmetrize=True), "5,000 random graphs"
 
 
 def edge_lists(store: GraphStore, number: int) -> Iterator[tuple[int, list[tuple[int, int]]]]:
@@ -111,7 +86,7 @@ def orca(graphs: list[networkx.Graph], size: int) -> int:
 
 def compare(data_root: str | None, repeat: int, sample: int) -> None:
     """Per-node counts: ours on all graphs; a slow tool on the first ones, and ours on the same."""
-    store, name = graphs_of_the_paper(data_root)
+    store, name = synthetic_graphs(5000, data_root)
     lists = list(edge_lists(store, len(store)))
     igraphs = [igraph.Graph(n=n, edges=edges) for n, edges in lists]
     nxs = []
@@ -119,7 +94,7 @@ def compare(data_root: str | None, repeat: int, sample: int) -> None:
         nxs.append(networkx.empty_graph(n))
         nxs[-1].add_edges_from(edges)
     count(store, [*NINE, "orbit0..orbit14"])  # compiles
-    seconds = best(lambda: count(store, NINE), repeat)
+    seconds = best_of(repeat, lambda: count(store, NINE))
     show(work="nine targets, per node", graphs=name, seconds=round(seconds, 4), limit=0.5)
     every = len(store)
     rivals: list[tuple[str, str, str, int, Callable[[], int]]] = [
@@ -140,8 +115,8 @@ def compare(data_root: str | None, repeat: int, sample: int) -> None:
         few = store.batch(range(number))
         total = int(count(few, what).values.sum())
         same = rival() == total if what != ",".join(NINE) else None
-        ours = best(lambda what=what, few=few: count(few, what), repeat)
-        theirs = best(rival, max(1, repeat // 3))
+        ours = best_of(repeat, lambda what=what, few=few: count(few, what))
+        theirs = best_of(max(1, repeat // 3), rival)
         show(
             work=work,
             graphs=number,
@@ -194,7 +169,7 @@ def scale(largest: int) -> None:
             for power in range(3, largest + 1):
                 nodes = 10**power
                 store = king_grid(round(nodes**0.5)) if name == "king_grid" else four_regular(nodes)
-                seconds = best(lambda s=store, w=what: count(s, w), 3 if power < 5 else 1)
+                seconds = best_of(3 if power < 5 else 1, lambda s=store, w=what: count(s, w))
                 show(
                     graph=name,
                     what=label,
@@ -215,7 +190,7 @@ def main() -> None:
     parser.add_argument("--largest", type=int, default=5, help="power of ten of the largest graph")
     parser.add_argument("--only", choices=("speed", "scale"))
     arguments = parser.parse_args()
-    show(machine=platform.processor() or platform.machine(), threads=torch.get_num_threads())
+    show(**describe_hardware())
     if arguments.only != "scale":
         compare(arguments.data_root, arguments.repeat, arguments.sample)
     if arguments.only != "speed":

@@ -8,11 +8,9 @@ labels, so it does less than any of our rows; it is run on fewer graphs because 
 
 import argparse
 import json
-import time
 import warnings
-from collections.abc import Callable
 
-from common import describe_hardware, synthetic_graphs
+from common import best_of, describe_hardware, synthetic_graphs
 from torch_geometric.data import Data
 from torch_geometric.transforms import RootedEgoNets
 
@@ -38,13 +36,13 @@ def main() -> None:
     for identifiers, labels in SETTINGS:
         options = {"hops": arguments.hops, "identifiers": identifiers, "labels": labels}
         extract_subgraphs(graphs.batch(range(8)), **options)  # compiles
-        milliseconds = best_of(arguments.repeats, lambda o=options: extract_subgraphs(graphs, **o))
-        rows.append(("i2gnn", identifiers, labels, milliseconds / len(graphs)))
+        seconds = best_of(arguments.repeats, lambda o=options: extract_subgraphs(graphs, **o))
+        rows.append(("i2gnn", identifiers, labels, 1000 * seconds / len(graphs)))
     few = min(500, len(graphs))
     data = [pyg_data(graphs.batch([g])) for g in range(few)]
     transform = RootedEgoNets(arguments.hops)
-    milliseconds = best_of(3, lambda: [transform(item) for item in data])
-    rows.append(("PyG RootedEgoNets", 1, "none", milliseconds / few))
+    seconds = best_of(3, lambda: [transform(item) for item in data])
+    rows.append(("PyG RootedEgoNets", 1, "none", 1000 * seconds / few))
 
     theirs = rows[-1][3]
     for name, identifiers, labels, per_graph in rows:
@@ -54,16 +52,6 @@ def main() -> None:
     for name, identifiers, labels, per_graph in rows:
         ratio = f"{theirs / per_graph:10.1f}x"
         print(f"{name:20} {identifiers:11}  {labels:16} {per_graph:9.3f}  {ratio:>11}")
-
-
-def best_of(repeats: int, work: Callable[[], object]) -> float:
-    """Shortest of several timings, in milliseconds: machines are noisy, upwards."""
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - start)
-    return 1000 * min(times)
 
 
 def pyg_data(graph: GraphStore) -> Data:

@@ -1,5 +1,7 @@
 """What the benchmarks share."""
 
+import time
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -9,7 +11,7 @@ from i2gnn.data import generate_graphs, load_counting
 from i2gnn.errors import InputError
 from i2gnn.training.record import hardware, versions
 
-__all__ = ["describe_hardware", "synthetic_graphs"]
+__all__ = ["best_of", "describe_hardware", "synthetic_graphs"]
 
 
 def synthetic_graphs(count: int, data_root: str | None) -> tuple[GraphStore, str]:
@@ -24,3 +26,13 @@ def synthetic_graphs(count: int, data_root: str | None) -> tuple[GraphStore, str
 def describe_hardware(device: str = "cpu") -> dict[str, Any]:
     """Machine and versions, for the first line of the output."""
     return {"hardware": hardware(torch.device(device)), "versions": versions()}
+
+
+def best_of(repeats: int, work: Callable[[], object]) -> float:
+    """Shortest of several timings, in seconds: machines are noisy, upwards."""
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return min(times)
