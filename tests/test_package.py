@@ -6,6 +6,8 @@ import subprocess
 import sys
 from importlib.metadata import version
 
+import pytest
+
 import i2gnn
 from i2gnn.files import write_atomically
 from tests.helpers import REPOSITORY, random_graphs
@@ -24,6 +26,16 @@ def test_python_in_the_documents_runs():
         assert blocks, name
         for block in blocks:
             subprocess.run([sys.executable, "-c", block], check=True, cwd=REPOSITORY, timeout=120)
+
+
+@pytest.mark.parametrize(
+    "example", sorted((REPOSITORY / "examples").glob("*.py")), ids=lambda path: path.stem
+)
+def test_examples_run(example):
+    done = subprocess.run(
+        [sys.executable, str(example)], check=True, capture_output=True, text=True, timeout=120
+    )
+    assert done.stdout
 
 
 def test_the_map_in_the_readme_names_folders_that_exist():
@@ -50,6 +62,8 @@ def test_models_run_without_numba(tmp_path):
     script = f"""
 import sys
 sys.modules["numba"] = None
+import pytest
+
 import i2gnn
 model = i2gnn.I2GNN(hops=2, num_layers=2, hidden_channels=8)
 subgraphs = i2gnn.Subgraphs.load({str(tmp_path / "subgraphs")!r})

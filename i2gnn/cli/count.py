@@ -19,7 +19,7 @@ from i2gnn.report.molecules import MoleculeDrawing
 
 __all__ = ["HELP", "add_arguments", "execute"]
 
-HELP = "Count cycles, paths, graphlets and any small pattern, per node, edge or graph."
+HELP = "count cycles, paths, graphlets and any small pattern, per node, edge or graph"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

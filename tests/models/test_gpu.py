@@ -13,13 +13,14 @@ pytestmark = [
 ]
 
 
+@pytest.mark.parametrize("features", [0, 3])
 @pytest.mark.parametrize("level", ["node", "edge", "graph"])
 @pytest.mark.parametrize("conv", CONVS)
 @pytest.mark.parametrize("name", MODELS)
-def test_outputs_and_gradients_match_the_cpu(name, conv, level):
+def test_outputs_and_gradients_match_the_cpu(name, conv, level, features):
     graphs = random_graphs(12, nodes=(1, 12), x=3, edge_attr=2).to(dtype=torch.float32)
     model = MODELS[name](
-        in_channels=3, edge_channels=2, conv=conv, level=level, hidden_channels=16, hops=2
+        in_channels=features, edge_channels=2, conv=conv, level=level, hidden_channels=16, hops=2
     )
     subgraphs = model.extract(graphs)
     results = []
