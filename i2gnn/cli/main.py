@@ -38,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     try:
         return int(modules[arguments.command].execute(arguments))
-    except InputError as error:
+    except (InputError, OSError) as error:
         print(f"i2gnn {arguments.command}: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -52,7 +52,13 @@ def add_common_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quiet", action="store_true", help="no progress bars and no notices")
     parser.add_argument("--data-root", metavar="DIR", help="folder with data sets (or I2GNN_DATA)")
     parser.add_argument("--device", default="auto", help="cpu, cuda or auto (default)")
-    parser.add_argument("--seed", type=int, default=0, help="random seed (default 0)")
+    parser.add_argument("--seed", type=_seed, default=0, help="random seed (default 0)")
+
+
+def _seed(text: str) -> int:
+    if not 0 <= int(text) < 2**63:
+        raise ValueError
+    return int(text)
 
 
 def run() -> None:

@@ -74,26 +74,47 @@ def raw_from_edge_lists(
 
 def raw_from_pyg(graphs: Iterable["Data"], level: Level | None = None) -> RawGraphs:
     """Reads PyG's `Data`; the level of `y` is inferred from its length unless given."""
-    graphs = list(graphs)
-    parts = [
-        RawGraphs(
-            num_nodes=np.array([data.num_nodes or 0]),
-            num_edges=np.array([data.num_edges]),
-            edges=np.empty((0, 2), dtype=np.int64)
-            if data.edge_index is None
-            else data.edge_index.t().cpu().numpy(),
-            x=_numpy(data.x),
-            edge_attr=_numpy(data.edge_attr),
-        )
-        for data in graphs
-    ]
+    graphs = [part for data in graphs for part in _single_graphs(data)]
+    parts = [_pyg_graph(data, f"graph {number}") for number, data in enumerate(graphs)]
     targets = [_numpy(data.y) for data in graphs]
     if any(y is not None for y in targets):
         level = level or _infer_level(graphs, targets)
         if level == "graph":
             targets = [None if y is None else y.reshape(1, -1) for y in targets]
+        for number, (part, target) in enumerate(zip(parts, targets, strict=True)):
+            lengths = {"node": part.num_nodes[0], "edge": part.num_edges[0], "graph": 1}
+            _check_rows("y", target, int(lengths[level]), level, f"graph {number}")
     y = _joined(targets, "y", lambda g: f"graph {g}")
     return concatenate(parts, y=y, level=level if y is not None else None)
+
+
+def _single_graphs(data: Any) -> list["Data"]:
+    """A collated `Batch` as its graphs, anything else as it is."""
+    return data.to_data_list() if hasattr(data, "to_data_list") else [data]
+
+
+def _pyg_graph(data: "Data", where: str) -> RawGraphs:
+    edges = np.empty((0, 2), dtype=np.int64)
+    if data.edge_index is not None:
+        index = data.edge_index.cpu().numpy()
+        if index.ndim != 2 or len(index) != 2 or not np.issubdtype(index.dtype, np.integer):
+            raise InputError(
+                f"{where}: edge_index has shape {index.shape} and type {index.dtype}; "
+                "expected integers of shape (2, number of edges)"
+            )
+        edges = index.T
+    nodes, x, edge_attr = int(data.num_nodes or 0), _numpy(data.x), _numpy(data.edge_attr)
+    _check_rows("x", x, nodes, "node", where)
+    _check_rows("edge_attr", edge_attr, len(edges), "edge", where)
+    return RawGraphs(np.array([nodes]), np.array([len(edges)]), edges, x, edge_attr)
+
+
+def _check_rows(name: str, values: Array | None, length: int, axis: str, where: str) -> None:
+    """In one graph of many: wrong lengths that cancel out would shift features unseen."""
+    if values is not None and (values.ndim == 0 or len(values) != length):
+        raise InputError(
+            f"{where}: {name} has shape {values.shape}; expected {length} rows, one per {axis}"
+        )
 
 
 def raw_from_networkx(graphs: Iterable["networkx.Graph"]) -> RawGraphs:
@@ -141,7 +162,7 @@ def raw_from_molecules(
     RDLogger.DisableLog("rdApp.*")  # type: ignore[attr-defined]
     try:
         for position, text in enumerate(smiles):
-            molecule = Chem.MolFromSmiles(text)
+            molecule = Chem.MolFromSmiles(text) if isinstance(text, str) else None
             if molecule is None:
                 if on_error == "skip":
                     continue
@@ -215,7 +236,11 @@ def _joined(values: Sequence[Array | None], name: str, where: Any) -> Array | No
 def _numpy(tensor: Any) -> Array | None:
     if tensor is None:
         return None
-    return np.asarray(tensor.detach().cpu().numpy() if hasattr(tensor, "detach") else tensor)
+    if not hasattr(tensor, "detach"):
+        return np.asarray(tensor)
+    tensor = tensor.detach().cpu()
+    # numpy has no bfloat16.
+    return np.asarray((tensor.float() if tensor.is_floating_point() else tensor).numpy())
 
 
 def _infer_level(graphs: Sequence["Data"], targets: Sequence[Array | None]) -> Level:

@@ -75,6 +75,7 @@ class FlatStore:
     """
 
     FORMAT_VERSION: ClassVar[int] = 1
+    AXES: ClassVar[tuple[str, ...]]
 
     sizes: Mapping[str, Tensor]
     level: str | None = None
@@ -151,7 +152,7 @@ class FlatStore:
         return dataclasses.replace(self, **moved)
 
     def batch(self, indices: Tensor | Iterable[int]) -> Self:
-        """Selects graphs, in the given order, as a store of their own.
+        """Selects graphs, by indices in the given order or by a mask, as a store of their own.
 
         One ragged gather per column; no Python per graph. Repeated indices are legal.
         """
@@ -185,7 +186,14 @@ class FlatStore:
 
     def _graph_indices(self, indices: Tensor | Iterable[int]) -> Tensor:
         if not isinstance(indices, Tensor):
-            indices = torch.as_tensor(np.asarray(list(indices), dtype=np.int64))
+            listed = np.asarray(indices if isinstance(indices, np.ndarray) else list(indices))
+            indices = torch.as_tensor(listed if len(listed) else listed.astype(np.int64))
+        if indices.dtype == torch.bool:
+            if indices.shape != (len(self),):
+                raise IndexError(f"mask of shape {list(indices.shape)}; expected [{len(self)}]")
+            indices = indices.nonzero()
+        if indices.is_floating_point():
+            raise TypeError(f"graph indices must be integers or a mask, got {indices.dtype}")
         chosen = indices.to(device="cpu", dtype=torch.int64).flatten()
         if len(chosen) and (int(chosen.min()) < 0 or int(chosen.max()) >= len(self)):
             raise IndexError(
@@ -203,14 +211,21 @@ class FlatStore:
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Reads what `save` wrote; nothing in the file is ever executed."""
         tensors, settings = load_tensors(path, cls.__name__, cls.FORMAT_VERSION)
-        sizes = {n.removeprefix("sizes."): t for n, t in tensors.items() if n.startswith("sizes.")}
         columns = {name: t for name, t in tensors.items() if not name.startswith("sizes.")}
         try:
+            sizes = {axis: tensors[f"sizes.{axis}"] for axis in cls.AXES}
             store = cls.from_parts(sizes, columns, settings)
             lengths = {name: store.length(store.axis_of(name)) for name in store.columns}
         except (TypeError, KeyError, AssertionError) as error:
             raise InputError(f"{path}: not a complete {cls.__name__} ({error})") from error
+        if len({len(per_graph) for per_graph in sizes.values()}) > 1:
+            raise InputError(f"{path}: its axes have different numbers of graphs")
         for name, length in lengths.items():
-            if len(columns[name]) != length:
-                raise InputError(f"{path}: {name} has {len(columns[name])} rows, expected {length}")
+            column, into = columns[name], store.index_of(name)
+            if len(column) != length:
+                raise InputError(f"{path}: {name} has {len(column)} rows, expected {length}")
+            if into is not None and len(column):
+                low, high = int(column.min()), int(column.max())
+                if low < 0 or high >= store.length(into):
+                    raise InputError(f"{path}: {name} points to {into} {low}..{high}, out of range")
         return store

@@ -122,6 +122,10 @@ def _check_shapes(raw: RawGraphs) -> None:
             continue
         if axis not in lengths:
             raise InputError(f"{name} needs level='node', 'edge' or 'graph', got {axis!r}")
+        if values.dtype.kind not in "biuf":
+            raise InputError(f"{name} has type {values.dtype}; expected numbers")
+        if values.ndim == 0:
+            raise InputError(f"{name} is the single value {values}; expected one row per {axis}")
         if len(values) != lengths[axis]:
             raise InputError(
                 f"{name} has {len(values)} rows; expected {lengths[axis]}, one per {axis}"
@@ -132,12 +136,16 @@ def _check_finite(raw: RawGraphs) -> None:
     for name, values in (("x", raw.x), ("edge_attr", raw.edge_attr), ("y", raw.y)):
         if values is None or not np.issubdtype(values.dtype, np.floating):
             continue
+        with np.errstate(over="ignore"):
+            stored = values.astype(np.float32)
         # A missing target (NaN) is legal in multi-task data; an infinite one never is.
-        bad = np.isinf(values) if name == "y" else ~np.isfinite(values)
+        bad = np.isinf(stored) if name == "y" else ~np.isfinite(stored)
         if bad.any():
             at = np.unravel_index(int(np.argmax(bad)), bad.shape)
             place = f"row {at[0]}" + (f", column {at[1]}" if len(at) > 1 else "")
-            raise InputError(f"{name}, {place}: {values[at]}; expected a finite number")
+            raise InputError(
+                f"{name}, {place}: {values[at]}; expected a finite number in single precision"
+            )
 
 
 def _without(raw: RawGraphs, bad: Array, drop: bool, what: str) -> tuple[RawGraphs, int]:

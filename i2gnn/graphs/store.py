@@ -5,12 +5,13 @@ import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from i2gnn.errors import InputError
 from i2gnn.graphs import convert
 from i2gnn.graphs.flat import FlatStore, column, index_dtype, offsets
 from i2gnn.graphs.raw import Level, RawGraphs, clean
@@ -48,6 +49,8 @@ class GraphStore(FlatStore):
         tensor([[1, 0],
                 [0, 1]])
     """
+
+    AXES: ClassVar[tuple[str, ...]] = ("node", "edge")
 
     degree: Tensor = column("node")
     neighbor: Tensor = column("edge", into="node")
@@ -120,18 +123,26 @@ class GraphStore(FlatStore):
 
     @classmethod
     def from_networkx(
-        cls, graphs: "networkx.Graph | Iterable[networkx.Graph]", *, drop_self_loops: bool = False
+        cls,
+        graphs: "networkx.Graph | Iterable[networkx.Graph]",
+        *,
+        symmetrize: bool = False,
+        drop_self_loops: bool = False,
     ) -> Self:
         """Builds graphs from networkx; nodes are numbered in each graph's own order."""
         graphs = [graphs] if hasattr(graphs, "adj") else graphs
         raw = convert.raw_from_networkx(graphs)
-        return cls.from_raw(raw, drop_duplicates=True, drop_self_loops=drop_self_loops)
+        return cls.from_raw(
+            raw, symmetrize=symmetrize, drop_duplicates=True, drop_self_loops=drop_self_loops
+        )
 
     @classmethod
-    def from_graph6(cls, lines: str | Iterable[str]) -> Self:
+    def from_graph6(
+        cls, lines: str | bytes | Iterable[str | bytes], *, drop_self_loops: bool = False
+    ) -> Self:
         """Builds graphs from graph6 or sparse6 text, one graph a line."""
-        lines = lines.splitlines() if isinstance(lines, str) else lines
-        return cls.from_networkx(convert.parse_graph6(lines))
+        split = lines.splitlines() if isinstance(lines, str | bytes) else lines
+        return cls.from_networkx(convert.parse_graph6(split), drop_self_loops=drop_self_loops)
 
     @classmethod
     def from_smiles(
@@ -155,6 +166,8 @@ class GraphStore(FlatStore):
             log.warning("left out %d of %d SMILES", len(smiles) - len(kept), len(smiles))
         if y is not None:
             y = np.asarray(y)
+            if level == "graph" and (y.ndim == 0 or len(y) != len(smiles)):
+                raise InputError(f"y has shape {y.shape}; expected {len(smiles)}, one per SMILES")
             raw = dataclasses.replace(raw, y=y[kept] if level == "graph" else y, level=level)
         return cls.from_raw(raw)
 
@@ -167,7 +180,7 @@ class GraphStore(FlatStore):
         drop_duplicates: bool = False,
         drop_self_loops: bool = False,
     ) -> Self:
-        """Checks, cleans and sorts raw graphs; what was dropped or added is logged."""
+        """Checks, cleans and sorts raw graphs; what was dropped is logged."""
         raw, cleaning = clean(
             raw,
             symmetrize=symmetrize,
@@ -193,9 +206,12 @@ class GraphStore(FlatStore):
 
     def with_targets(self, y: Tensor, level: Level) -> Self:
         """The same graphs with other targets; a vector becomes one column."""
-        y = y if y.dim() > 1 else y.unsqueeze(1)
+        if level not in ("node", "edge", "graph"):
+            raise InputError(f"level is {level!r}; expected 'node', 'edge' or 'graph'")
+        y = torch.as_tensor(y)
+        y = y if y.dim() > 1 else y.reshape(-1, 1)
         if len(y) != self.length(level):
-            raise ValueError(f"y has {len(y)} rows; expected {self.length(level)}, one per {level}")
+            raise InputError(f"y has {len(y)} rows; expected {self.length(level)}, one per {level}")
         return dataclasses.replace(self, y=y, level=level)
 
     # -- sizes and maps ----------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """One network for every number of identifiers."""
 
+import math
 import os
 from typing import Any, ClassVar, Literal
 
@@ -25,6 +26,9 @@ from i2gnn.subgraphs import Subgraphs, as_subgraphs, extract_subgraphs
 from i2gnn.subgraphs.labels import parse_labels
 
 __all__ = ["IdentifierGNN"]
+
+
+MAX_LABELS = 2048
 
 
 class IdentifierGNN(nn.Module):
@@ -84,7 +88,7 @@ class IdentifierGNN(nn.Module):
         self.hidden_channels = width
         self.hops = hops
         self.level = level
-        self.labels = labels or ("spd" if self.identifiers else "none")
+        self.labels = ("spd" if self.identifiers else "none") if labels is None else labels
         kinds = parse_labels(self.labels, self.identifiers)
 
         def label_encoder() -> LabelEncoder:
@@ -112,6 +116,11 @@ class IdentifierGNN(nn.Module):
             raise ValueError(
                 f"{type(self).__name__} needs subgraphs with {self.identifiers} identifiers, "
                 f"got {subgraphs.identifiers}"
+            )
+        if self.identifiers and subgraphs.hops != self.hops:
+            raise ValueError(
+                f"the model expects {self.hops} hops, the subgraphs have {subgraphs.hops}; "
+                "extract them with the model's own settings (model.extract)"
             )
         result: Tensor = self.head(self._read(self.rows(subgraphs), subgraphs))
         return result
@@ -158,6 +167,8 @@ class IdentifierGNN(nn.Module):
         """
         conv, labels = self.convs[0], self.encode_labels
         only_labels = labels is not None and labels.resistance is None and not self.encode_nodes
+        # Types are counted against all label combinations, of which large radii have many.
+        only_labels = only_labels and math.prod(subgraphs.label_sizes) <= MAX_LABELS
         if not (isinstance(conv, SumConv) and only_labels) or ops.uses_reference():
             result: Tensor = conv(self._start(subgraphs), subgraphs, edge_attr)
             return result
@@ -176,6 +187,11 @@ class IdentifierGNN(nn.Module):
                 raise ValueError(
                     f"the model expects node features of width {self.encode_nodes.in_features}, "
                     "the graphs have none"
+                )
+            if subgraphs.x.shape[1] != self.encode_nodes.in_features:
+                raise ValueError(
+                    f"the model expects node features of width {self.encode_nodes.in_features}, "
+                    f"the graphs have {subgraphs.x.shape[1]}"
                 )
             x = self.encode_nodes(subgraphs.x.to(self.dtype))
             parts.append(ops.spread_nodes(x, subgraphs))

@@ -5,6 +5,7 @@ All share one signature, `conv(h, subgraphs, edge_attr)`: [R, D_in] rows to [R, 
 """
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
@@ -177,7 +178,8 @@ class NNConv(Conv):
         order = torch.argsort(kind, stable=True)
         ends = torch.bincount(kind, minlength=len(kinds)).cumsum(0)[:-1].cpu()
         out: Tensor = self.own(h)
-        for weight, chosen in zip(weights, order.tensor_split(ends), strict=True):
+        # Without edges there is no kind, yet the split has one empty part.
+        for weight, chosen in zip(weights, order.tensor_split(ends)[: len(kinds)], strict=True):
             out = out.index_add(0, sent_to[chosen], h[sent_from[chosen]] @ weight)
         return out
 
@@ -197,11 +199,12 @@ def make_conv(name: str, in_channels: int, out_channels: int, edge_channels: int
     if name not in CONVS:
         raise ValueError(f"unknown conv {name!r}; expected one of {', '.join(CONVS)}")
     conv = CONVS[name]
-    if not issubclass(conv, GINE | NNConv):
+    if not conv.needs_edge_attr:
         return conv(in_channels, out_channels)
     if edge_channels < 1:
         raise ValueError(f"conv {name!r} uses edge features; pass edge_channels of at least 1")
-    return conv(in_channels, out_channels, edge_channels)
+    with_edges: Callable[[int, int, int], Conv] = conv
+    return with_edges(in_channels, out_channels, edge_channels)
 
 
 def _require(edge_attr: Tensor | None, conv: Conv) -> Tensor:

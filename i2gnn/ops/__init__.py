@@ -11,6 +11,7 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Literal
 
+import torch
 from torch import Tensor
 
 from i2gnn.graphs.store import GraphStore
@@ -65,7 +66,12 @@ def aggregate(h: Tensor, subgraphs: Subgraphs, edge_attr: Tensor | None = None) 
         edge_attr: [E, D], one row per edge k <- l of the graphs.
         returns: [R, D].
     """
-    if _use_cpu(h):
+    _check_length("h", h, subgraphs.num_rows)
+    if edge_attr is not None:
+        _check_length("edge_attr", edge_attr, subgraphs.num_edges)
+        if edge_attr.shape[1] != h.shape[1]:
+            raise ValueError(f"edge_attr is {edge_attr.shape[1]} wide; h is {h.shape[1]} wide")
+    if _use_cpu(h, *(() if edge_attr is None else (edge_attr,))):
         from i2gnn.ops import cpu
 
         return cpu.aggregate(h, subgraphs, edge_attr)
@@ -74,6 +80,7 @@ def aggregate(h: Tensor, subgraphs: Subgraphs, edge_attr: Tensor | None = None) 
 
 def pool_nodes(h: Tensor, subgraphs: Subgraphs, reduce: Reduce = "sum") -> Tensor:
     """Pools each subgraph over its nodes: [R, D] rows (i, k, j) to [B, D] branches (i, j)."""
+    _check_length("h", h, subgraphs.num_rows)
     if _use_cpu(h):
         from i2gnn.ops import cpu
 
@@ -131,15 +138,25 @@ def gru_update(
         returns: [R, D].
     """
     arguments = (message, h, weight_message, weight_state, bias_message, bias_state)
-    if _use_cpu(h):
+    if _use_cpu(*arguments):
         from i2gnn.ops import cpu
 
         return cpu.gru_update(*arguments)
     return reference.gru_update(*arguments)
 
 
-def _use_cpu(h: Tensor) -> bool:
-    return h.device.type == "cpu" and not uses_reference() and _have_numba()
+def _use_cpu(*inputs: Tensor) -> bool:
+    """Whether compiled kernels can take these: on the CPU, of one type that numba knows."""
+    kinds = {tensor.dtype for tensor in inputs}
+    fits = kinds in ({torch.float32}, {torch.float64})
+    there = all(tensor.device.type == "cpu" for tensor in inputs)
+    return fits and there and not uses_reference() and _have_numba()
+
+
+def _check_length(name: str, tensor: Tensor, length: int) -> None:
+    """Kernels do not check bounds, so this must."""
+    if tensor.dim() != 2 or len(tensor) != length:
+        raise ValueError(f"{name} has shape {list(tensor.shape)}; expected [{length}, channels]")
 
 
 @cache

@@ -4,6 +4,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 __all__ = ["MAX_TABLE", "lookup_by_product"]
@@ -33,6 +34,7 @@ class LookupByProduct(torch.autograd.Function):
         return table.index_select(0, code)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         """[R, D] to [C, D]."""
         (code,) = ctx.saved_tensors

@@ -15,7 +15,7 @@ from i2gnn.graphs.store import GraphStore
 from i2gnn.parallel import run_chunks
 from i2gnn.subgraphs import cache
 from i2gnn.subgraphs.labels import attach_labels, parse_labels
-from i2gnn.subgraphs.structure import Subgraphs
+from i2gnn.subgraphs.structure import AXES, Subgraphs
 
 __all__ = ["SubgraphsTooLarge", "extract_subgraphs"]
 
@@ -51,11 +51,13 @@ def extract_subgraphs(
     """
     kinds = parse_labels(labels, identifiers)
     if identifiers not in (0, 1, 2):
-        raise ValueError(f"identifiers must be 0, 1 or 2, got {identifiers}")
+        raise ValueError(f"identifiers must be 0, 1 or 2, got {identifiers!r}")
     if identifiers == 0:
         return _whole_graphs(graphs)
-    if not 1 <= hops <= 253:  # distances up to hops + 1 are stored in uint8, shifted by one
-        raise ValueError(f"hops must lie in 1..253, got {hops}")
+    if (
+        not isinstance(hops, int) or not 1 <= hops <= 253
+    ):  # distances up to hops + 1 are stored in uint8, shifted by one
+        raise ValueError(f"hops must lie in 1..253, got {hops!r}")
     if cache_dir is not None:
         path = Path(cache_dir) / cache.file_name(graphs, hops, identifiers, kinds)
         found = cache.read(path, graphs)
@@ -72,11 +74,10 @@ def _whole_graphs(graphs: GraphStore) -> Subgraphs:
     """Zero identifiers: pairs are nodes, links are edges."""
     nodes = torch.arange(graphs.num_nodes, device=graphs.device)
     ones = torch.ones_like(graphs.degree)
-    sizes = dict(graphs.sizes)
-    sizes |= {"branch": sizes["node"], "pair": sizes["node"], "row": sizes["node"]}
+    per_node, per_edge = graphs.sizes["node"], graphs.sizes["edge"]
     return Subgraphs(
         **_fields(graphs),
-        sizes=sizes | {"link": sizes["edge"]},
+        sizes={axis: per_edge if axis in ("edge", "link") else per_node for axis in AXES},
         identifiers=0,
         hops=0,
         branch_count=ones,
@@ -177,10 +178,19 @@ def _check_memory(sizes: dict[str, Tensor], kinds: tuple[str, ...]) -> None:
     total = {axis: int(counts.sum()) for axis, counts in sizes.items()}
     per_row = sum({"identity": 1, "spd": 2, "spd_pred": 4, "resistance": 8}[k] for k in kinds)
     needed = 8 * total["pair"] + 8 * total["link"] + 4 * total["branch"] + per_row * total["row"]
-    available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
+    available = _available_memory()
     if needed > available:
         raise SubgraphsTooLarge(
             f"the subgraphs have {total['row']:,} rows over {total['pair']:,} pairs and need "
             f"{needed / 2**30:.1f} GiB, of which {available / 2**30:.1f} GiB are free; "
             "use fewer hops, fewer identifiers, or extract the graphs in several parts"
         )
+
+
+def _available_memory() -> int:
+    """Bytes that can be taken without swapping; free pages where the system does not say."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        return next(1024 * int(line.split()[1]) for line in lines if "MemAvailable" in line)
+    except (OSError, StopIteration):
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")

@@ -31,7 +31,7 @@ def parse_labels(labels: str, identifiers: int) -> tuple[str, ...]:
         >>> parse_labels("resistance+spd", identifiers=2)
         ('spd', 'resistance')
     """
-    if labels == "none" or identifiers == 0:
+    if labels == "none":
         return ()
     kinds = labels.split("+")
     unknown = [kind for kind in kinds if kind not in LABEL_KINDS]
@@ -39,7 +39,7 @@ def parse_labels(labels: str, identifiers: int) -> tuple[str, ...]:
         raise ValueError(f"unknown label {unknown[0]!r}; expected none, {', '.join(LABEL_KINDS)}")
     if {"spd", "spd_pred"} <= set(kinds):
         raise ValueError("labels 'spd' and 'spd_pred' exclude each other")
-    return tuple(kind for kind in LABEL_KINDS if kind in kinds)
+    return tuple(kind for kind in LABEL_KINDS if kind in kinds and identifiers > 0)
 
 
 def label_sizes(kinds: tuple[str, ...], hops: int, identifiers: int) -> tuple[int, ...]:
@@ -100,7 +100,7 @@ def _distances(subgraphs: Subgraphs, predecessors: bool, progress: bool) -> torc
             *_layout(subgraphs),
             labels.numpy(),
         ),
-        weights=(subgraphs.pair_count * subgraphs.branch_count).numpy(),
+        weights=(subgraphs.pair_count.long() * subgraphs.branch_count).numpy(),
         description="measuring distances" if progress else "",
     )
     return labels

@@ -71,6 +71,7 @@ class Subgraphs(GraphStore):
     """
 
     FORMAT_VERSION = 1
+    AXES = AXES
 
     identifiers: int
     hops: int

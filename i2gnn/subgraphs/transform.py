@@ -20,6 +20,10 @@ INTO = {f.name: f.metadata["into"] for f in dataclasses.fields(Subgraphs) if "in
 """For every column of `Subgraphs`, the axis its values index."""
 
 
+SHARED = {"x", "edge_attr", "y"}
+"""Columns that are the graph's own."""
+
+
 class EgoNetData(Data):
     """A graph with its ego-nets: every column of `Subgraphs` is an attribute.
 
@@ -66,12 +70,15 @@ class BranchedEgoNets(BaseTransform):
         self.level = level
 
     def forward(self, data: Data) -> EgoNetData:
-        """Returns the graph with its ego-nets; other attributes are kept."""
+        """Returns the graph with its ego-nets; other attributes are kept, sorted with the edges."""
         graphs = GraphStore.from_pyg(data, level=self.level)
         subgraphs = extract_subgraphs(
             graphs, hops=self.hops, identifiers=self.identifiers, labels=self.labels
         )
-        kept = {key: data[key] for key in data.keys() if key != "edge_attr"}  # noqa: SIM118
+        kept = _reordered(data, graphs)
+        taken = sorted(set(kept) & (set(INTO) | {"axis_sizes", "settings"}) - SHARED)
+        if taken:
+            raise ValueError(f"the graph already has {', '.join(taken)}; rename what is yours")
         result: EgoNetData = EgoNetData.from_dict(kept)
         result.num_nodes = graphs.num_nodes
         result.edge_index = graphs.edge_index
@@ -80,6 +87,18 @@ class BranchedEgoNets(BaseTransform):
         result.axis_sizes = torch.stack([subgraphs.sizes[axis] for axis in AXES], dim=1)
         result.settings = json.dumps(subgraphs.settings)
         return result
+
+
+def _reordered(data: Data, graphs: GraphStore) -> dict[str, Any]:
+    """The attributes of the graph, those of edges in the order of the store."""
+    if data.edge_index is None:
+        return dict(data.to_dict())
+    source, target = data.edge_index
+    order = torch.argsort(target * graphs.num_nodes + source)
+    return {
+        key: value[order] if key != "edge_index" and data.is_edge_attr(key) else value
+        for key, value in data.to_dict().items()
+    }
 
 
 def as_subgraphs(batch: Any) -> Subgraphs:

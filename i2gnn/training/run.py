@@ -1,6 +1,7 @@
 """A whole run from a configuration: data, model, training, files."""
 
 import json
+import logging
 import os
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from i2gnn.training.loop import CHECKPOINT, fit
 from i2gnn.training.record import make_record
 
 __all__ = ["build_model", "load_data", "network_of", "train"]
+
+log = logging.getLogger(__name__)
 
 
 def train(
@@ -50,6 +53,8 @@ def train(
         model = build_model(network)
     subgraphs = model.extract(data.graphs, cache_dir=cache_dir, progress=progress)
     if not (folder / CHECKPOINT).exists():
+        if resume:
+            log.warning("%s holds no checkpoint; training from the start", folder)
         write_atomically(folder / "config.yaml", config.to_yaml())
     settings = config.to_dict() | {"network": network}
     result = fit(

@@ -73,3 +73,16 @@ def test_symmetrize_copies_features_and_keeps_given_directions():
 def test_duplicates_keep_the_first():
     store = build([(0, 1), (1, 0), (0, 1)], edge_attr=[[1.0], [2.0], [3.0]], drop_duplicates=True)
     assert store.edge_attr.flatten().tolist() == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"x": [["a"], ["b"]]}, "x has type <U1; expected numbers"),
+        ({"x": [[1e300], [0.0]]}, "x, row 0, column 0: 1e.300; expected a finite number in single"),
+        ({"y": 3.0, "level": "graph"}, "y is the single value 3.0; expected one row per graph"),
+    ],
+)
+def test_values_that_cannot_be_stored_are_named(options, message):
+    with pytest.raises(InputError, match=message):
+        build([(0, 1)], symmetrize=True, **options)

@@ -189,3 +189,76 @@ def test_from_smiles_names_or_skips_bad_molecules(caplog):
 def test_repr_gives_the_sizes():
     store = random_graphs(2, x=3).with_targets(torch.ones(2), "graph")
     assert repr(store).endswith("x=[19, 3], y=[2, 1]@graph)"), repr(store)
+
+
+def test_batch_takes_masks_and_refuses_floats():
+    store = random_graphs(3)
+    expected = store.batch([0, 2])
+    for mask in (torch.tensor([True, False, True]), np.array([True, False, True])):
+        assert torch.equal(store.batch(mask).neighbor, expected.neighbor)
+    with pytest.raises(IndexError, match=r"mask of shape \[2\]; expected \[3\]"):
+        store.batch(torch.tensor([True, False]))
+    with pytest.raises(TypeError, match="integers or a mask"):
+        store.batch([0.9, 1.2])
+
+
+TRIANGLE = torch.tensor([[0, 1, 1, 2, 2, 0], [1, 0, 2, 1, 0, 2]])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"y": [2, 4], "level": "node"}, r"graph 0: y has shape \(2,\); expected 3 rows"),
+        ({"x": [2, 4]}, r"graph 0: x has shape \(2,\); expected 3 rows, one per node"),
+        ({"edge_attr": [5, 7]}, "graph 0: edge_attr has shape .*; expected 6 rows, one per edge"),
+        ({"edge_index": TRIANGLE.t()}, r"edge_index has shape \(6, 2\)"),
+        ({"edge_index": TRIANGLE.float()}, "type float32; expected integers"),
+    ],
+)
+def test_from_pyg_checks_every_graph_for_itself(wrong, message):
+    level = wrong.pop("level", None)
+    graphs = []
+    for number in range(2):
+        data = Data(edge_index=TRIANGLE, num_nodes=3)
+        for key, value in wrong.items():
+            data[key] = value if key == "edge_index" else torch.ones(value[number])
+        graphs.append(data)
+    with pytest.raises(InputError, match=message):
+        GraphStore.from_pyg(graphs, level=level)
+
+
+def test_from_pyg_takes_a_batch_apart():
+    from torch_geometric.data import Batch
+
+    data = Data(edge_index=TRIANGLE, num_nodes=3, y=torch.tensor([1.0]))
+    assert len(GraphStore.from_pyg(Batch.from_data_list([data] * 3), level="graph")) == 3
+
+
+def test_from_smiles_wants_one_target_per_molecule():
+    with pytest.raises(InputError, match="expected 2, one per SMILES"):
+        GraphStore.from_smiles(["C", "CC"], y=[1.0, 2.0, 3.0])
+    assert len(GraphStore.from_smiles(["C", None], on_error="skip")) == 1
+
+
+def test_from_graph6_takes_bytes():
+    assert GraphStore.from_graph6(b"Bw\nBw").num_edges == 12
+
+
+def test_load_refuses_indices_out_of_range(tmp_path):
+    store = random_graphs(3)
+    tensors = store.columns | {f"sizes.{axis}": s for axis, s in store.sizes.items()}
+    save_tensors(
+        tmp_path / "file", "GraphStore", 1, tensors | {"neighbor": store.neighbor + 100}, {}
+    )
+    with pytest.raises(InputError, match="neighbor points to node .* out of range"):
+        GraphStore.load(tmp_path / "file")
+    short = tensors | {"sizes.edge": store.sizes["edge"][:2]}
+    save_tensors(tmp_path / "file", "GraphStore", 1, short, {})
+    with pytest.raises(InputError, match="expected|different numbers"):
+        GraphStore.load(tmp_path / "file")
+
+
+def test_repr_survives_saving(tmp_path):
+    subgraphs = extract_subgraphs(random_graphs(2), hops=1)
+    subgraphs.save(tmp_path / "file")
+    assert repr(Subgraphs.load(tmp_path / "file")) == repr(subgraphs)

@@ -131,3 +131,17 @@ def test_wrong_batches_are_named():
     with pytest.raises(ValueError, match="node features of width 5, the graphs have none"):
         wide = I2GNN(in_channels=5, hidden_channels=8, hops=2)
         wide(wide.extract(graphs))
+
+
+def test_subgraphs_of_another_radius_are_refused():
+    model = I2GNN(hops=1, labels="identity", hidden_channels=8)
+    other = I2GNN(hops=2, labels="identity", hidden_channels=8)
+    with pytest.raises(ValueError, match="expects 1 hops, the subgraphs have 2"):
+        model(other.extract(awkward()))
+
+
+@pytest.mark.parametrize("conv", CONVS)
+def test_graphs_without_edges(conv):
+    graphs = random_graphs(3, p=0.0, edge_attr=2).to(dtype=torch.float64)
+    model = build("i2gnn", conv=conv, edge_channels=2)
+    assert model(model.extract(graphs)).isfinite().all()

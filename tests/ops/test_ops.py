@@ -150,3 +150,30 @@ def test_unknown_reduction_is_named():
         ops.pool_nodes(h, s, "max")
     with pytest.raises(ValueError, match="'sum' or 'mean', got 'max'"):
         ops.pool_context(h, s, "max")
+
+
+def test_wrong_shapes_are_errors_not_wild_reads():
+    s = extract_subgraphs(awkward(), hops=1)
+    with pytest.raises(ValueError, match=r"h has shape \[2, 2\]; expected \[\d+, channels\]"):
+        ops.pool_nodes(torch.ones(2, 2), s)
+    with pytest.raises(ValueError, match="h has shape"):
+        ops.aggregate(torch.ones(s.num_rows - 3, 2), s)
+    h = torch.ones(s.num_rows, 2)
+    with pytest.raises(ValueError, match="edge_attr is 1 wide; h is 2 wide"):
+        ops.aggregate(h, s, torch.ones(s.num_edges, 1))
+
+
+def test_other_types_take_the_reference():
+    s = extract_subgraphs(awkward(), hops=1)
+    h, e = torch.randn(s.num_rows, 4), torch.randn(s.num_edges, 4)
+    exact = reference.aggregate(h, s, e)
+    for dtype in (torch.bfloat16, torch.float16):
+        low = ops.aggregate(h.to(dtype), s, e.to(dtype))
+        assert low.dtype == dtype
+        torch.testing.assert_close(low.float(), exact, rtol=0.05, atol=0.1)
+
+
+def test_nan_is_not_hidden():
+    s = extract_subgraphs(store([(0, 1)]), hops=1)
+    h = torch.full((s.num_rows, 2), float("nan"))
+    assert ops.aggregate(h, s, torch.ones(s.num_edges, 2)).isnan().all()

@@ -179,7 +179,7 @@ def test_wrong_settings_are_named(options, message):
 
 
 def test_subgraphs_that_cannot_fit_are_refused_before_memory_is_taken(monkeypatch):
-    monkeypatch.setattr(extract.os, "sysconf", lambda name: 16)
+    monkeypatch.setattr(extract, "_available_memory", lambda: 256)
     with pytest.raises(SubgraphsTooLarge, match="54 rows over 27 pairs .* use fewer hops"):
         extract_subgraphs(store(cycle(9)), hops=1)
 

@@ -88,3 +88,17 @@ def test_mixed_settings_are_refused():
         as_subgraphs(batch)
     with pytest.raises(TypeError, match="from BranchedEgoNets, got Data"):
         as_subgraphs(data)
+
+
+def test_all_edge_attributes_follow_their_edges():
+    data = pyg_graphs()[0]
+    data.edge_weight = data.edge_index[0] * 100 + data.edge_index[1]
+    result = BranchedEgoNets(hops=1, level="node")(data)
+    assert torch.equal(result.edge_weight, result.edge_index[0] * 100 + result.edge_index[1])
+
+
+def test_names_in_use_are_refused():
+    data = pyg_graphs()[0]
+    data.degree = torch.ones(data.num_nodes)
+    with pytest.raises(ValueError, match="already has degree; rename"):
+        BranchedEgoNets(hops=1, level="node")(data)

@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import FunctionCtx
+from torch.autograd.function import FunctionCtx, once_differentiable
 
 from i2gnn.ops.cpu import kernels
 from i2gnn.ops.reference import Reduce
@@ -46,6 +46,7 @@ class SumLinks(torch.autograd.Function):
         return _sum_links(h, subgraphs)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         """[R, D] to [R, D]."""
         return _sum_links(grad, ctx.subgraphs), None
@@ -71,6 +72,7 @@ class ReluSum(torch.autograd.Function):
         return out
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
         """[R, D] to [R, D] and [E, D]."""
         h, edge_attr = ctx.saved_tensors
@@ -122,6 +124,7 @@ class SumPairs(torch.autograd.Function):
         return out
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: FunctionCtx, grad: Tensor) -> tuple[Tensor, None]:
         """[B, D] to [R, D]."""
         return grad.index_select(0, ctx.subgraphs.row_to_branch), None  # type: ignore[attr-defined]

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from i2gnn.ops import reference
 from i2gnn.parallel import chunks_for, jit, run_chunks
@@ -54,6 +55,7 @@ class GRUUpdate(torch.autograd.Function):
         return out
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, ...]:
         """[R, D] to the gradients of all inputs."""
         message, h, *weights = ctx.saved_tensors

@@ -63,7 +63,7 @@ def relu_sum(
                 shift = b * channels
                 for c in range(channels):
                     value = h[source + shift + c] + edge_attr[edge + c]
-                    out[target + shift + c] += value if value > 0 else 0
+                    out[target + shift + c] += 0 if value <= 0 else value  # NaN stays NaN
 
 
 @jit
@@ -95,7 +95,7 @@ def relu_sum_grad_h(
             for b in range(branches):
                 shift = b * channels
                 for c in range(channels):
-                    if h[own + shift + c] + edge_attr[edge + c] > 0:
+                    if not h[own + shift + c] + edge_attr[edge + c] <= 0:
                         out[own + shift + c] += grad[other + shift + c]
 
 
@@ -127,7 +127,7 @@ def relu_sum_grad_edge(
             for b in range(branches):
                 shift = b * channels
                 for c in range(channels):
-                    if h[source + shift + c] + edge_attr[edge + c] > 0:
+                    if not h[source + shift + c] + edge_attr[edge + c] <= 0:
                         out[edge + c] += grad[target + shift + c]
 
 
