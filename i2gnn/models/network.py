@@ -1,6 +1,5 @@
 """One network for every number of identifiers."""
 
-import math
 import os
 from typing import Any, ClassVar, Literal
 
@@ -12,11 +11,11 @@ from i2gnn.graphs.raw import Level
 from i2gnn.graphs.store import GraphStore
 from i2gnn.nn import (
     EdgeReadout,
+    GatedGraph,
     GraphReadout,
     InjectLabels,
     LabelEncoder,
     NodeReadout,
-    SumConv,
     make_conv,
     mlp,
     read_edges,
@@ -26,9 +25,6 @@ from i2gnn.subgraphs import Subgraphs, as_subgraphs, extract_subgraphs
 from i2gnn.subgraphs.labels import parse_labels
 
 __all__ = ["IdentifierGNN"]
-
-
-MAX_LABELS = 2048
 
 
 class IdentifierGNN(nn.Module):
@@ -129,12 +125,8 @@ class IdentifierGNN(nn.Module):
         """States after the last layer, [R, D]."""
         edge_attr = None if subgraphs.edge_attr is None else subgraphs.edge_attr.to(self.dtype)
         h = self._first_layer(subgraphs, edge_attr)
-        for t, conv in enumerate(list(self.convs)[1:]):
-            if not conv.ends_in_activation:
-                h = nn.functional.elu(h)
-            if self.injections:
-                h = self.injections[t](h, subgraphs)
-            h = conv(h, subgraphs, edge_attr)
+        for t in range(1, len(self.convs)):
+            h = self._layer(t, h, subgraphs, edge_attr)
         return h
 
     @property
@@ -160,23 +152,39 @@ class IdentifierGNN(nn.Module):
         )
 
     def _first_layer(self, subgraphs: Subgraphs, edge_attr: Tensor | None) -> Tensor:
-        """States after the first layer, [R, D].
-
-        Where it sees nothing but discrete labels, and neighbours as a sum, rows of one type have
-        the same result, which is computed once.
-        """
+        """States after the first layer, [R, D], ready for the second."""
         conv, labels = self.convs[0], self.encode_labels
-        only_labels = labels is not None and labels.resistance is None and not self.encode_nodes
-        # Types are counted against all label combinations, of which large radii have many.
-        only_labels = only_labels and math.prod(subgraphs.label_sizes) <= MAX_LABELS
-        if not (isinstance(conv, SumConv) and only_labels) or ops.uses_reference():
-            result: Tensor = conv(self._start(subgraphs), subgraphs, edge_attr)
-            return result
-        assert labels is not None
-        labels.check(subgraphs)
-        table, types = labels.combinations(), subgraphs.row_types
-        message = types.neighbors.to(table.dtype) @ table  # [U, D]
-        return ops.lookup(conv.update(table[types.label], message), types.of_row)
+        if (
+            isinstance(conv, GatedGraph)
+            and labels is not None
+            and labels.resistance is None
+            and self.encode_nodes is None
+        ):
+            labels.check(subgraphs)
+            then = self._projection(0, subgraphs)
+            return ops.gated_label_layer(labels.combinations(), subgraphs, conv.weights(), then)
+        return self._layer(0, self._start(subgraphs), subgraphs, edge_attr)
+
+    def _layer(self, t: int, h: Tensor, subgraphs: Subgraphs, edge_attr: Tensor | None) -> Tensor:
+        """Layer t and, unless it is the last, what prepares its result for the next."""
+        conv, last = self.convs[t], t == len(self.convs) - 1
+        if isinstance(conv, GatedGraph) and (then := self._projection(t, subgraphs)):
+            h = conv(h, subgraphs, then=then)
+            return h
+        h = conv(h, subgraphs, edge_attr)
+        if not (last or conv.ends_in_activation):
+            h = nn.functional.elu(h)
+        if self.injections and not last:
+            h = self.injections[t](h, subgraphs)
+        return h
+
+    def _projection(self, t: int, subgraphs: Subgraphs) -> ops.Projection | None:
+        """How labels enter after layer t, if they do and are all discrete."""
+        if t >= len(self.injections):
+            return None
+        inject = self.injections[t]
+        assert isinstance(inject, InjectLabels)
+        return inject.projection(subgraphs)
 
     def _start(self, subgraphs: Subgraphs) -> Tensor:
         parts: list[Tensor] = []

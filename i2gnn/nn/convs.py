@@ -120,18 +120,29 @@ class GatedGraph(SumConv):
         bound = 1 / math.sqrt(in_channels)
         nn.init.uniform_(self.weight, -bound, bound)
 
+    def forward(
+        self,
+        h: Tensor,
+        subgraphs: Subgraphs,
+        edge_attr: Tensor | None = None,
+        then: ops.Projection | None = None,
+    ) -> Tensor:
+        """[R, in_channels] to the same; `then` is applied to the result in the same pass."""
+        return ops.gated_layer(h, subgraphs, self.weights(), then)
+
     def update(self, h: Tensor, message: Tensor) -> Tensor:
         """[n, in_channels] each to the same."""
-        # The message weight and the GRU's input weight follow each other without a
-        # non-linearity: multiplied once, they cost one product per row instead of two.
-        return ops.gru_update(
-            message,
-            h,
-            self.weight @ self.gru.weight_ih.t(),
-            self.gru.weight_hh.t(),
-            self.gru.bias_ih,
-            self.gru.bias_hh,
-        )
+        return ops.gru_update(message, h, *self.weights())
+
+    def weights(self) -> ops.GRUWeights:
+        """The weights of the GRU, the message weight multiplied into them.
+
+        The two follow each other without a non-linearity: multiplied once, they cost one product
+        per row instead of two.
+        """
+        gru = self.gru
+        message = self.weight @ gru.weight_ih.t()
+        return ops.GRUWeights(message, gru.weight_hh.t(), gru.bias_ih, gru.bias_hh)
 
 
 class GraphConv(SumConv):

@@ -92,3 +92,12 @@ class InjectLabels(nn.Module):
         weight_h, weight_z = self.linear.weight.t().chunk(2)
         z = self.labels(subgraphs, then=(weight_z, self.linear.bias))
         return torch.addmm(z, h, weight_h)
+
+    def projection(self, subgraphs: Subgraphs) -> ops.Projection | None:
+        """The same as a product and a table to add; None if labels are not all discrete."""
+        if self.labels.resistance is not None:
+            return None
+        self.labels.check(subgraphs)
+        weight_h, weight_z = self.linear.weight.t().chunk(2)
+        table = torch.addmm(self.linear.bias, self.labels.combinations(), weight_z)
+        return ops.Projection(weight_h, table)

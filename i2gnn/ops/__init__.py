@@ -5,6 +5,7 @@ the device of its input, unless `backend("reference")` is in force.
 """
 
 import contextlib
+import math
 from collections.abc import Iterator
 from contextvars import ContextVar
 from functools import cache
@@ -17,13 +18,17 @@ from torch import Tensor
 from i2gnn.graphs.store import GraphStore
 from i2gnn.ops import reference
 from i2gnn.ops.lookup import MAX_TABLE, lookup_by_product
-from i2gnn.ops.reference import Reduce
+from i2gnn.ops.reference import GRUWeights, Projection, Reduce
 from i2gnn.subgraphs.structure import Subgraphs
 
 __all__ = [
+    "GRUWeights",
+    "Projection",
     "Reduce",
     "aggregate",
     "backend",
+    "gated_label_layer",
+    "gated_layer",
     "gru_update",
     "lookup",
     "pool_branches",
@@ -35,6 +40,9 @@ __all__ = [
 ]
 
 Backend = Literal["auto", "reference"]
+MAX_LABELS = 2048
+"""Label combinations up to which row types are counted against all of them."""
+
 _backend: ContextVar[Backend] = ContextVar("i2gnn.ops.backend", default="auto")
 
 
@@ -143,6 +151,54 @@ def gru_update(
 
         return cpu.gru_update(*arguments)
     return reference.gru_update(*arguments)
+
+
+def gated_layer(
+    h: Tensor, subgraphs: Subgraphs, weights: GRUWeights, then: Projection | None = None
+) -> Tensor:
+    """One gated layer, and optionally the projection that prepares the next one.
+
+        m[i,j,k]  = sum of h[i,j,l] over l in N_i(k)
+        h'[i,j,k] = GRU(m[i,j,k], h[i,j,k])                               see `gru_update`
+        out       = h' weight + table[label of the row], or h' if `then` is None
+
+    The same as `aggregate`, `gru_update` and a product one after the other; a kernel passes over
+    the rows once and keeps nothing but h for the backward pass.
+
+    Shapes:
+        h: [R, D].
+        returns: [R, D'].
+    """
+    _check_length("h", h, subgraphs.num_rows)
+    h = gru_update(aggregate(h, subgraphs), h, *weights)
+    if then is None:
+        return h
+    assert subgraphs.label_code is not None, "a projection needs rows with labels"
+    return torch.addmm(lookup(then.table, subgraphs.label_code), h, then.weight)
+
+
+def gated_label_layer(
+    table: Tensor, subgraphs: Subgraphs, weights: GRUWeights, then: Projection | None = None
+) -> Tensor:
+    """`gated_layer` of h = table[label of the row]: the first layer of a network without features.
+
+    Rows with equal labels whose neighbours have equal labels get the same result, which is
+    computed once for each such type.
+
+    Shapes:
+        table: [C, D], one row per label code.
+        returns: [R, D'].
+    """
+    code = subgraphs.label_code
+    assert code is not None, "rows have no labels"
+    if uses_reference() or math.prod(subgraphs.label_sizes) > MAX_LABELS:
+        return gated_layer(lookup(table, code), subgraphs, weights, then)
+    types = subgraphs.row_types
+    message = types.neighbors.to(table.dtype) @ table  # [U, D]
+    h = gru_update(message, table[types.label], *weights)
+    if then is not None:
+        h = torch.addmm(then.table[types.label], h, then.weight)
+    return lookup(h, types.of_row)
 
 
 def _use_cpu(*inputs: Tensor) -> bool:

@@ -3,7 +3,7 @@
 Sizes: G graphs, N nodes, E edges, B branches, P pairs, R rows, Q links, D channels.
 """
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
@@ -12,8 +12,12 @@ from i2gnn.graphs.store import GraphStore
 from i2gnn.subgraphs.structure import Subgraphs
 
 __all__ = [
+    "GRUWeights",
+    "Projection",
     "Reduce",
     "aggregate",
+    "gated_label_layer",
+    "gated_layer",
     "gru_update",
     "lookup",
     "pool_branches",
@@ -24,6 +28,33 @@ __all__ = [
 ]
 
 Reduce = Literal["sum", "mean"]
+
+
+class GRUWeights(NamedTuple):
+    """Weights of a gated recurrent unit from C-wide messages and D-wide states.
+
+    Shapes:
+        message: [C, 3 D], reset, update and new gate side by side.
+        state: [D, 3 D].
+        message_bias, state_bias: [3 D].
+    """
+
+    message: Tensor
+    state: Tensor
+    message_bias: Tensor
+    state_bias: Tensor
+
+
+class Projection(NamedTuple):
+    """What mixes labels into states: h' = h weight + table[label code].
+
+    Shapes:
+        weight: [D, D'].
+        table: [C, D'], one row per label code.
+    """
+
+    weight: Tensor
+    table: Tensor
 
 
 def aggregate(h: Tensor, subgraphs: Subgraphs, edge_attr: Tensor | None = None) -> Tensor:
@@ -83,6 +114,25 @@ def gru_update(
     update = torch.sigmoid(update_m + update_h)
     new = torch.tanh(new_m + reset * new_h)
     return new + update * (h - new)
+
+
+def gated_layer(
+    h: Tensor, subgraphs: Subgraphs, weights: GRUWeights, then: Projection | None = None
+) -> Tensor:
+    """See `i2gnn.ops.gated_layer`."""
+    h = gru_update(aggregate(h, subgraphs), h, *weights)
+    if then is None:
+        return h
+    assert subgraphs.label_code is not None, "a projection needs rows with labels"
+    return torch.addmm(lookup(then.table, subgraphs.label_code), h, then.weight)
+
+
+def gated_label_layer(
+    table: Tensor, subgraphs: Subgraphs, weights: GRUWeights, then: Projection | None = None
+) -> Tensor:
+    """See `i2gnn.ops.gated_label_layer`."""
+    assert subgraphs.label_code is not None, "rows have no labels"
+    return gated_layer(lookup(table, subgraphs.label_code), subgraphs, weights, then)
 
 
 def _pool(h: Tensor, group: Tensor, groups: int, reduce: Reduce) -> Tensor:
