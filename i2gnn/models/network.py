@@ -118,8 +118,7 @@ class IdentifierGNN(nn.Module):
                 f"the model expects {self.hops} hops, the subgraphs have {subgraphs.hops}; "
                 "extract them with the model's own settings (model.extract)"
             )
-        result: Tensor = self.head(self._read(self.rows(subgraphs), subgraphs))
-        return result
+        return self.outputs(self.states(self.pooled(subgraphs)), subgraphs)
 
     def rows(self, subgraphs: Subgraphs) -> Tensor:
         """States after the last layer, [R, D]."""
@@ -208,16 +207,36 @@ class IdentifierGNN(nn.Module):
             return torch.ones(shape, dtype=self.dtype, device=subgraphs.device)
         return parts[0] if len(parts) == 1 else parts[0] + parts[1]
 
-    def _read(self, h: Tensor, subgraphs: Subgraphs) -> Tensor:
-        branches = self.edge_readout(h, subgraphs)  # [B, D]
+    # -- readout, in three steps that can be taken root by root --------------------------------
+
+    def pooled(self, subgraphs: Subgraphs) -> Tensor:
+        """Rows pooled to roots, [N, D]; at edge level with two identifiers to edges, [E, D].
+
+        A root's vector is the sum or mean of its branches' and depends on no other root.
+        """
+        branches = self.edge_readout(self.rows(subgraphs), subgraphs)  # [B, D]
         if self.level == "edge" and self.identifiers == 2:
-            return read_edges(branches, subgraphs)  # [E, D]
-        nodes: Tensor = self.node_readout(branches, subgraphs)  # [N, D]
-        if self.level == "edge":
-            return torch.cat([nodes[subgraphs.edge_to_node], nodes[subgraphs.neighbor]], dim=1)
-        if self.level == "graph":
-            nodes = self.graph_readout(nodes, subgraphs)  # [G, D]
+            return read_edges(branches, subgraphs)
+        return ops.pool_branches(branches, subgraphs, self.node_readout.reduce)
+
+    def states(self, pooled: Tensor) -> Tensor:
+        """What follows the pool, vector by vector: [N | E, D] to the same."""
+        if self.level == "edge" and self.identifiers == 2:
+            return pooled
+        nodes: Tensor = self.node_readout.mlp(pooled)
         return nodes
+
+    def outputs(self, states: Tensor, graphs: GraphStore) -> Tensor:
+        """Predictions from the states of all nodes (or edges): [N | E | G, out_channels].
+
+        At node level, and at edge level with two identifiers, each state gives its own.
+        """
+        if self.level == "edge" and self.identifiers != 2:
+            states = torch.cat([states[graphs.edge_to_node], states[graphs.neighbor]], dim=1)
+        elif self.level == "graph":
+            states = self.graph_readout(states, graphs)
+        result: Tensor = self.head(states)
+        return result
 
 
 def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:

@@ -97,17 +97,24 @@ def pool_nodes(h: Tensor, subgraphs: Subgraphs, reduce: Reduce = "sum") -> Tenso
 
 
 def pool_branches(h: Tensor, subgraphs: Subgraphs, reduce: Reduce = "sum") -> Tensor:
-    """Pools each root over its branches: [B, D] to [N, D]."""
+    """Pools each root over its branches: [B, D] to [N, D].
+
+        out[i] = alpha_i * sum of h[i,j] over j, or the mean of h[i,j] over j
+
+    where alpha_i is `subgraphs.branch_weight`, 1 unless branches were sampled.
+    """
     return reference.pool_branches(h, subgraphs, reduce)
 
 
 def pool_graphs(h: Tensor, graphs: GraphStore, reduce: Reduce = "sum") -> Tensor:
     """Pools each graph over its nodes: [N, D] to [G, D]; an empty graph gets zeros."""
+    _check_complete("pool_graphs", graphs)
     return reference.pool_graphs(h, graphs, reduce)
 
 
 def pool_context(h: Tensor, subgraphs: Subgraphs, reduce: Reduce = "sum") -> Tensor:
     """Pools each node over all subgraphs that contain it: [R, D] rows (., k, .) to [N, D]."""
+    _check_complete("pool_context", subgraphs)
     return reference.pool_context(h, subgraphs, reduce)
 
 
@@ -213,6 +220,15 @@ def _check_length(name: str, tensor: Tensor, length: int) -> None:
     """Kernels do not check bounds, so this must."""
     if tensor.dim() != 2 or len(tensor) != length:
         raise ValueError(f"{name} has shape {list(tensor.shape)}; expected [{length}, channels]")
+
+
+def _check_complete(name: str, graphs: GraphStore) -> None:
+    """Pools over different roots need all of them: a part of the roots gives wrong values."""
+    if isinstance(graphs, Subgraphs) and not graphs.complete:
+        raise ValueError(
+            f"{name} joins the subgraphs of different roots, but these subgraphs have only some "
+            "roots; a model that uses it cannot be streamed root by root"
+        )
 
 
 @cache

@@ -74,7 +74,10 @@ def pool_nodes(h: Tensor, subgraphs: Subgraphs, reduce: Reduce = "sum") -> Tenso
 
 def pool_branches(h: Tensor, subgraphs: Subgraphs, reduce: Reduce = "sum") -> Tensor:
     """See `i2gnn.ops.pool_branches`."""
-    return _pool(h, subgraphs.branch_to_root, subgraphs.num_nodes, reduce)
+    pooled = _pool(h, subgraphs.branch_to_root, subgraphs.num_nodes, reduce)
+    if subgraphs.branch_weight is None or reduce == "mean":
+        return pooled
+    return pooled * subgraphs.branch_weight.to(h.dtype).unsqueeze(1)
 
 
 def pool_graphs(h: Tensor, graphs: GraphStore, reduce: Reduce = "sum") -> Tensor:

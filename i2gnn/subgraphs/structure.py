@@ -66,8 +66,12 @@ class Subgraphs(GraphStore):
         link_count: [P], neighbours of k inside the ego-net of i.
         link_to_pair: [Q], the sending pair (i, l) of each link.
         link_to_edge: [Q], the edge k <- l of the graph.
+        complete: Whether every node is a root; if not, those that are have pairs, and the others
+            are only seen by them.
         labels: [R, L] uint8, discrete labels.
         resistance: [R, identifiers], resistance distances, or None.
+        branch_weight: [N], where branches were sampled, d_i / S_i: neighbours of each root over
+            branches kept, by which a sum over branches is multiplied; else None.
     """
 
     FORMAT_VERSION = 1
@@ -77,6 +81,7 @@ class Subgraphs(GraphStore):
     hops: int
     label_kinds: tuple[str, ...] = ()
     label_sizes: tuple[int, ...] = ()
+    complete: bool = True
     branch_count: Tensor = column("node")
     pair_count: Tensor = column("node")
     branch_to_pair: Tensor = column("branch", into="pair")
@@ -86,6 +91,7 @@ class Subgraphs(GraphStore):
     link_to_edge: Tensor = column("link", into="edge")
     labels: Tensor | None = column("row", optional=True)
     resistance: Tensor | None = column("row", optional=True)
+    branch_weight: Tensor | None = column("node", optional=True)
 
     # -- sizes -------------------------------------------------------------------------------
 
@@ -108,6 +114,11 @@ class Subgraphs(GraphStore):
     def num_rows(self) -> int:
         """Number of (root, node, branch) rows R."""
         return self.length("row")
+
+    @cached_property
+    def roots(self) -> Tensor:
+        """The nodes that are roots, ascending: all of them if the subgraphs are complete."""
+        return self.pair_count.nonzero().squeeze(1)
 
     # -- offsets -----------------------------------------------------------------------------
 
