@@ -1,4 +1,4 @@
-"""Extraction of the K-hop ego-nets of every node of a store, in one pass."""
+"""Extraction of the K-hop ego-nets of all or some nodes of a store, in one pass."""
 
 import dataclasses
 import os
@@ -9,19 +9,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from i2gnn.errors import InputError
 from i2gnn.graphs.flat import index_dtype, offsets
 from i2gnn.graphs.store import GraphStore
-from i2gnn.parallel import run_chunks
+from i2gnn.parallel import chunks_for, run_chunks
 from i2gnn.subgraphs import cache
 from i2gnn.subgraphs.labels import attach_labels, parse_labels
+from i2gnn.subgraphs.neighborhood import induced, neighborhood
+from i2gnn.subgraphs.sizes import SubgraphSizes, count_subgraphs
 from i2gnn.subgraphs.structure import AXES, Subgraphs
 
-__all__ = ["SubgraphsTooLarge", "extract_subgraphs"]
-
-
-class SubgraphsTooLarge(InputError):
-    """The subgraphs would not fit into memory; the message gives rows, bytes and ways out."""
+__all__ = ["extract_subgraphs"]
 
 
 def extract_subgraphs(
@@ -30,6 +27,8 @@ def extract_subgraphs(
     hops: int = 3,
     identifiers: int = 2,
     labels: str = "spd",
+    roots: Tensor | None = None,
+    branches: Tensor | None = None,
     cache_dir: str | os.PathLike[str] | None = None,
     progress: bool = False,
 ) -> Subgraphs:
@@ -41,33 +40,88 @@ def extract_subgraphs(
         identifiers: 0 (the graph itself), 1 (root) or 2 (root and each neighbour in turn).
         labels: "none", or one or more of "identity", "spd", "spd_pred" and "resistance" joined
             by "+"; see `i2gnn.subgraphs.labels`.
+        roots: Nodes to be roots, by default all. The result then has these nodes and those they
+            see, and no others: its cost does not depend on the rest of the graphs. Nodes keep
+            their order, and `Subgraphs.roots` tells which are roots.
+        branches: Mask [E] of the edges i <- j whose j is to be a branch of i, by default all; see
+            `i2gnn.subgraphs.sample`. Only with two identifiers.
         cache_dir: Keeps the result there, under a key of the graphs and the settings.
         progress: Shows a progress bar on standard error.
+
+    Raises:
+        SubgraphsTooLarge: The result would not fit into memory; none has been taken.
 
     Example:
         >>> path = GraphStore.from_edge_lists([[(0, 1), (1, 2)]], symmetrize=True)
         >>> extract_subgraphs(path, hops=1)
         Subgraphs(graphs=1, nodes=3, edges=4, branches=4, pairs=7, links=8, rows=10)
+        >>> extract_subgraphs(path, hops=1, roots=torch.tensor([0]))
+        Subgraphs(graphs=1, nodes=2, edges=2, branches=1, pairs=2, links=2, rows=2)
     """
     kinds = parse_labels(labels, identifiers)
-    if identifiers not in (0, 1, 2):
-        raise ValueError(f"identifiers must be 0, 1 or 2, got {identifiers!r}")
+    _check_arguments(graphs, hops, identifiers, roots, branches, cache_dir)
     if identifiers == 0:
         return _whole_graphs(graphs)
-    if (
-        not isinstance(hops, int) or not 1 <= hops <= 253
-    ):  # distances up to hops + 1 are stored in uint8, shifted by one
-        raise ValueError(f"hops must lie in 1..253, got {hops!r}")
     if cache_dir is not None:
         path = Path(cache_dir) / cache.file_name(graphs, hops, identifiers, kinds)
         found = cache.read(path, graphs)
         if found is not None:
             return found
-    subgraphs = _extract(graphs, hops, identifiers, kinds, progress)
+    host, complete = graphs.to("cpu"), roots is None
+    if roots is None:
+        roots = torch.arange(host.num_nodes)
+    else:
+        roots = torch.unique(roots.cpu())
+        nodes = neighborhood(host, roots, hops)
+        host, edges = induced(host, nodes)
+        roots = torch.searchsorted(nodes, roots)
+        branches = None if branches is None else branches.cpu()[edges]
+    sizes = count_subgraphs(
+        host,
+        hops=hops,
+        identifiers=identifiers,
+        labels=labels,
+        roots=roots,
+        branches=branches,
+        progress=progress,
+    )
+    sizes.check_memory()
+    subgraphs = _extract(host, sizes, hops, identifiers, branches, complete, progress)
     subgraphs = attach_labels(subgraphs, kinds, progress)
     if cache_dir is not None:
         cache.write(path, subgraphs)
     return subgraphs
+
+
+def _check_arguments(
+    graphs: GraphStore,
+    hops: int,
+    identifiers: int,
+    roots: Tensor | None,
+    branches: Tensor | None,
+    cache_dir: str | os.PathLike[str] | None,
+) -> None:
+    if identifiers not in (0, 1, 2):
+        raise ValueError(f"identifiers must be 0, 1 or 2, got {identifiers!r}")
+    if identifiers and not (isinstance(hops, int) and 1 <= hops <= 253):
+        # Distances up to hops + 1 are stored in uint8, shifted by one.
+        raise ValueError(f"hops must lie in 1..253, got {hops!r}")
+    if roots is not None:
+        if identifiers == 0:
+            raise ValueError("roots can be chosen with 1 or 2 identifiers, not with 0")
+        if len(roots) and (int(roots.min()) < 0 or int(roots.max()) >= graphs.num_nodes):
+            low, high = int(roots.min()), int(roots.max())
+            raise ValueError(f"roots must lie in 0..{graphs.num_nodes - 1}, got {low}..{high}")
+    if branches is not None:
+        if identifiers != 2:
+            raise ValueError(f"branches can be chosen with 2 identifiers, not with {identifiers}")
+        if branches.dtype != torch.bool or branches.shape != (graphs.num_edges,):
+            raise ValueError(
+                f"branches is {branches.dtype} {list(branches.shape)}; "
+                f"expected a mask [{graphs.num_edges}], one per edge"
+            )
+    if cache_dir is not None and not (roots is None and branches is None):
+        raise ValueError("a cache keeps all roots with all branches; leave out cache_dir")
 
 
 def _whole_graphs(graphs: GraphStore) -> Subgraphs:
@@ -93,69 +147,84 @@ def _whole_graphs(graphs: GraphStore) -> Subgraphs:
 
 
 def _extract(
-    graphs: GraphStore, hops: int, identifiers: int, kinds: tuple[str, ...], progress: bool
+    graphs: GraphStore,
+    sizes: SubgraphSizes,
+    hops: int,
+    identifiers: int,
+    branches: Tensor | None,
+    complete: bool,
+    progress: bool,
 ) -> Subgraphs:
+    """The subgraphs of the roots that were counted, without labels."""
     from i2gnn.subgraphs import kernels
 
-    host = graphs.to("cpu")
-    adjacency = (
-        host.offsets["node"].numpy(),
-        host.node_to_graph.numpy(),
-        host.edge_ptr.numpy(),
-        host.neighbor.numpy(),
-    )
-    nodes = host.num_nodes
-    pair_count = np.zeros(nodes, dtype=np.int32)
-    links_of_root = np.zeros(nodes, dtype=np.int64)
-    title = "sizing ego-nets" if progress else ""
-    arguments: tuple[Any, ...] = (hops, *adjacency, pair_count, links_of_root)
-    run_chunks(kernels.count_pairs, nodes, arguments, description=title)
-
-    branch_count = host.degree.clamp(min=1) if identifiers == 2 else torch.ones_like(host.degree)
-    pairs = torch.from_numpy(pair_count)
-    sizes = dict(host.sizes)
-    for axis, of_root in (
-        ("branch", branch_count),
-        ("pair", pairs),
-        ("link", torch.from_numpy(links_of_root)),
-        ("row", pairs.long() * branch_count),
-    ):
-        sizes[axis] = _sum_by_graph(of_root, host)
-    _check_memory(sizes, kinds)
-
-    pair_ptr, link_ptr = offsets(pairs).numpy(), offsets(torch.from_numpy(links_of_root)).numpy()
+    pair_ptr, link_ptr = offsets(sizes.pairs), offsets(sizes.links)
     num_pairs, num_links = int(pair_ptr[-1]), int(link_ptr[-1])
-    pair_type = _numpy_type(num_pairs)
-    pair_to_node = np.empty(num_pairs, dtype=_numpy_type(nodes))
+    pair_to_node = np.empty(num_pairs, dtype=_numpy_type(graphs.num_nodes))
     link_count = np.empty(num_pairs, dtype=np.int32)
-    link_to_pair = np.empty(num_links, dtype=pair_type)
-    link_to_edge = np.empty(num_links, dtype=_numpy_type(host.num_edges))
+    link_to_pair = np.empty(num_links, dtype=_numpy_type(num_pairs))
+    link_to_edge = np.empty(num_links, dtype=_numpy_type(graphs.num_edges))
+    arguments: tuple[Any, ...] = (
+        sizes.roots.numpy(),
+        graphs.offsets["node"].numpy(),
+        graphs.node_to_graph.numpy(),
+        graphs.edge_ptr.numpy(),
+        graphs.neighbor.numpy(),
+        pair_ptr.numpy(),
+        link_ptr.numpy(),
+        *(pair_to_node, link_count, link_to_pair, link_to_edge),
+    )
     run_chunks(
         kernels.fill_pairs,
-        nodes,
-        (*adjacency, pair_ptr, link_ptr, pair_to_node, link_count, link_to_pair, link_to_edge),
-        weights=links_of_root + pair_count,
+        len(sizes.roots),
+        arguments,
+        weights=(sizes.links + sizes.pairs).numpy(),
+        chunks=chunks_for(num_links, 256),
         description="extracting ego-nets" if progress else "",
     )
-    branch_ptr = offsets(branch_count)
-    branch_to_root = torch.repeat_interleave(torch.arange(nodes), branch_count)
-    rank = torch.arange(len(branch_to_root)) - branch_ptr[branch_to_root]
-    # Breadth-first order puts the neighbours of i, ascending, right behind i itself.
-    skip = (host.degree > 0).long() if identifiers == 2 else torch.zeros(nodes, dtype=torch.int64)
-    branch_to_pair = torch.from_numpy(pair_ptr)[branch_to_root] + rank + skip[branch_to_root]
+    per_root = {"branch": sizes.branches, "pair": sizes.pairs}
+    per_root |= {"link": sizes.links, "row": sizes.rows}
+    graph_of_root = graphs.node_to_graph[sizes.roots]
+    by_graph = {axis: _sum_into(graph_of_root, n, len(graphs)) for axis, n in per_root.items()}
+    by_node = {axis: _sum_into(sizes.roots, n, graphs.num_nodes) for axis, n in per_root.items()}
     return Subgraphs(
-        **_fields(host),
-        sizes=sizes,
+        **_fields(graphs),
+        sizes={**graphs.sizes, **by_graph},
         identifiers=identifiers,
         hops=hops,
-        branch_count=branch_count.to(torch.int32),
-        pair_count=pairs,
-        branch_to_pair=branch_to_pair.to(index_dtype(num_pairs)),
+        complete=complete,
+        branch_count=by_node["branch"].to(torch.int32),
+        pair_count=by_node["pair"].to(torch.int32),
+        branch_to_pair=_branches(graphs, sizes, identifiers, branches).to(index_dtype(num_pairs)),
         pair_to_node=torch.from_numpy(pair_to_node),
         link_count=torch.from_numpy(link_count),
         link_to_pair=torch.from_numpy(link_to_pair),
         link_to_edge=torch.from_numpy(link_to_edge),
+        branch_weight=None
+        if branches is None
+        else (graphs.degree / by_node["branch"].clamp(min=1)).clamp(min=1),
     )
+
+
+def _branches(
+    graphs: GraphStore, sizes: SubgraphSizes, identifiers: int, branches: Tensor | None
+) -> Tensor:
+    """The pair (i, j) of each branch, [B]."""
+    own_pair = offsets(sizes.pairs)[:-1]  # of each root, [n]
+    if identifiers == 1:
+        return own_pair
+    degree = graphs.degree[sizes.roots]
+    root = torch.repeat_interleave(torch.arange(len(degree)), degree.clamp(min=1))
+    # Breadth-first order puts the neighbours of i, ascending, right behind i itself; an isolated
+    # root, the only one whose place is 0, is its own branch.
+    place = torch.arange(len(root)) - offsets(degree.clamp(min=1))[root] + (degree > 0)[root]
+    pair = own_pair[root] + place
+    if branches is None:
+        return pair
+    edge = graphs.edge_ptr[sizes.roots][root] + place - 1
+    kept = place == 0
+    kept[~kept] = branches[edge[~kept]]
+    return pair[kept]
 
 
 def _fields(graphs: GraphStore) -> dict[str, Any]:
@@ -164,33 +233,9 @@ def _fields(graphs: GraphStore) -> dict[str, Any]:
     return {name: getattr(graphs, name) for name in names}
 
 
-def _sum_by_graph(of_root: Tensor, graphs: GraphStore) -> Tensor:
-    total = torch.zeros(len(graphs), dtype=torch.int64)
-    return total.index_add_(0, graphs.node_to_graph, of_root.long())
+def _sum_into(group: Tensor, values: Tensor, groups: int) -> Tensor:
+    return torch.zeros(groups, dtype=torch.int64).index_add_(0, group, values)
 
 
 def _numpy_type(length: int) -> Any:
     return np.int32 if index_dtype(length) == torch.int32 else np.int64
-
-
-def _check_memory(sizes: dict[str, Tensor], kinds: tuple[str, ...]) -> None:
-    """Compares what the columns will take with the memory of the machine, before taking it."""
-    total = {axis: int(counts.sum()) for axis, counts in sizes.items()}
-    per_row = sum({"identity": 1, "spd": 2, "spd_pred": 4, "resistance": 8}[k] for k in kinds)
-    needed = 8 * total["pair"] + 8 * total["link"] + 4 * total["branch"] + per_row * total["row"]
-    available = _available_memory()
-    if needed > available:
-        raise SubgraphsTooLarge(
-            f"the subgraphs have {total['row']:,} rows over {total['pair']:,} pairs and need "
-            f"{needed / 2**30:.1f} GiB, of which {available / 2**30:.1f} GiB are free; "
-            "use fewer hops, fewer identifiers, or extract the graphs in several parts"
-        )
-
-
-def _available_memory() -> int:
-    """Bytes that can be taken without swapping; free pages where the system does not say."""
-    try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        return next(1024 * int(line.split()[1]) for line in lines if "MemAvailable" in line)
-    except (OSError, StopIteration):
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")

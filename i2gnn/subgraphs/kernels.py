@@ -1,6 +1,6 @@
 """Compiled loops over roots: breadth-first search, distances, resistance.
 
-Each handles the roots start .. stop and writes only what belongs to them.
+Each handles a range of roots and writes only what belongs to them.
 """
 
 import numpy as np
@@ -20,19 +20,24 @@ def count_pairs(
     start: int,
     stop: int,
     hops: int,
+    roots: Ints,
     graph_ptr: Ints,
     node_to_graph: Ints,
     edge_ptr: Ints,
     neighbor: Ints,
-    pair_count: Ints,
+    pairs_of_root: Ints,
     links_of_root: Ints,
 ) -> None:
-    """Sizes of the ego-nets: nodes, and edges among them."""
-    first = graph_ptr[node_to_graph[start]]
-    span = graph_ptr[node_to_graph[stop - 1] + 1] - first
+    """Sizes of the ego-nets of roots[start .. stop]: nodes, and edges among them.
+
+    Roots are ascending; each search looks no further than the graphs of its range.
+    """
+    first = graph_ptr[node_to_graph[roots[start]]]
+    span = graph_ptr[node_to_graph[roots[stop - 1]] + 1] - first
     seen_by = np.full(span, -1, dtype=np.int64)
     queue = np.empty(span, dtype=np.int64)
-    for i in range(start, stop):
+    for r in range(start, stop):
+        i = roots[r]
         queue[0] = i
         seen_by[i - first] = i
         head, tail = 0, 1
@@ -50,14 +55,15 @@ def count_pairs(
         for position in range(tail):
             for e in range(edge_ptr[queue[position]], edge_ptr[queue[position] + 1]):
                 links += seen_by[neighbor[e] - first] == i
-        pair_count[i] = tail
-        links_of_root[i] = links
+        pairs_of_root[r] = tail
+        links_of_root[r] = links
 
 
 @jit
 def fill_pairs(
     start: int,
     stop: int,
+    roots: Ints,
     graph_ptr: Ints,
     node_to_graph: Ints,
     edge_ptr: Ints,
@@ -69,19 +75,20 @@ def fill_pairs(
     link_to_pair: Ints,
     link_to_edge: Ints,
 ) -> None:
-    """Nodes of the ego-nets in breadth-first order, and the links among them.
+    """Nodes of the ego-nets of roots[start .. stop] in breadth-first order, and their links.
 
     The number of pairs is known, so the search stops there, and `pair_to_node` is its queue.
     """
-    first = graph_ptr[node_to_graph[start]]
-    span = graph_ptr[node_to_graph[stop - 1] + 1] - first
+    first = graph_ptr[node_to_graph[roots[start]]]
+    span = graph_ptr[node_to_graph[roots[stop - 1]] + 1] - first
     seen_by = np.full(span, -1, dtype=np.int64)
     pair_of = np.empty(span, dtype=np.int64)
-    for i in range(start, stop):
+    for r in range(start, stop):
+        i = roots[r]
         seen_by[i - first] = i
-        pair_of[i - first] = pair_ptr[i]
-        pair_to_node[pair_ptr[i]] = i
-        head, tail, end = pair_ptr[i], pair_ptr[i] + 1, pair_ptr[i + 1]
+        pair_of[i - first] = pair_ptr[r]
+        pair_to_node[pair_ptr[r]] = i
+        head, tail, end = pair_ptr[r], pair_ptr[r] + 1, pair_ptr[r + 1]
         while tail < end:
             node = pair_to_node[head]
             head += 1
@@ -92,8 +99,8 @@ def fill_pairs(
                     pair_of[k - first] = tail
                     pair_to_node[tail] = k
                     tail += 1
-        q = link_ptr[i]
-        for p in range(pair_ptr[i], end):
+        q = link_ptr[r]
+        for p in range(pair_ptr[r], end):
             before = q
             for e in range(edge_ptr[pair_to_node[p]], edge_ptr[pair_to_node[p] + 1]):
                 l = neighbor[e] - first  # noqa: E741 (the paper's name)
@@ -132,6 +139,8 @@ def label_distances(
     queue = np.empty(most, dtype=np.int64)
     for i in range(start, stop):
         base, size = pair_ptr[i], pair_ptr[i + 1] - pair_ptr[i]
+        if size == 0:  # not a root
+            continue
         branches = branch_ptr[i + 1] - branch_ptr[i]
         for source in range(-1 if identifiers > 0 else 0, branches if identifiers > 1 else 0):
             distance[:size] = -1
@@ -178,6 +187,8 @@ def label_resistances(
     """
     for i in range(start, stop):
         base, size = pair_ptr[i], pair_ptr[i + 1] - pair_ptr[i]
+        if size == 0:  # not a root
+            continue
         component = _components(base, size, link_ptr, link_to_pair)
         matrix = np.zeros((size, size))
         for a in range(size):

@@ -16,7 +16,7 @@ import dataclasses
 
 import torch
 
-from i2gnn.parallel import run_chunks
+from i2gnn.parallel import chunks_for, run_chunks
 from i2gnn.subgraphs.structure import Subgraphs
 
 __all__ = ["LABEL_KINDS", "attach_labels", "label_sizes", "parse_labels"]
@@ -101,6 +101,7 @@ def _distances(subgraphs: Subgraphs, predecessors: bool, progress: bool) -> torc
             labels.numpy(),
         ),
         weights=(subgraphs.pair_count.long() * subgraphs.branch_count).numpy(),
+        chunks=chunks_for(4 * subgraphs.num_rows, 256),
         description="measuring distances" if progress else "",
     )
     return labels

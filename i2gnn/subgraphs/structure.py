@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from i2gnn.graphs.flat import column, offsets, ragged_arange
+from i2gnn.graphs.flat import column, index_dtype, offsets, ragged_arange
 from i2gnn.graphs.store import GraphStore
 
 __all__ = ["AXES", "RowTypes", "Subgraphs"]
@@ -59,6 +59,8 @@ class Subgraphs(GraphStore):
         hops: Radius K of the ego-nets; 0 stands for none (zero identifiers).
         label_kinds: What `labels` and `resistance` hold; see `i2gnn.subgraphs.labels`.
         label_sizes: Number of values of each column of `labels`.
+        complete: Whether every node is a root; if not, those that are have pairs, and the others
+            are only seen by them.
         branch_count: [N], branches of each root.
         pair_count: [N], nodes of each ego-net.
         branch_to_pair: [B], the pair (i, j) of each branch.
@@ -66,8 +68,6 @@ class Subgraphs(GraphStore):
         link_count: [P], neighbours of k inside the ego-net of i.
         link_to_pair: [Q], the sending pair (i, l) of each link.
         link_to_edge: [Q], the edge k <- l of the graph.
-        complete: Whether every node is a root; if not, those that are have pairs, and the others
-            are only seen by them.
         labels: [R, L] uint8, discrete labels.
         resistance: [R, identifiers], resistance distances, or None.
         branch_weight: [N], where branches were sampled, d_i / S_i: neighbours of each root over
@@ -197,6 +197,17 @@ class Subgraphs(GraphStore):
         return self._repeat(self.link_count, self.num_links)
 
     @cached_property
+    def link_to_row(self) -> Tensor:
+        """The first row of the sending pair of each link, [Q]; its branches follow."""
+        first = self.row_ptr[self.link_to_pair]
+        return first.to(index_dtype(self.num_rows))
+
+    @cached_property
+    def link_to_reverse_edge(self) -> Tensor:
+        """The edge l <- k of each link (i, k) <- (i, l), [Q]."""
+        return self.reverse_edge[self.link_to_edge].to(self.link_to_edge.dtype)
+
+    @cached_property
     def message_rows(self) -> tuple[Tensor, Tensor, Tensor]:
         """Sending row, receiving row and link of each message, [M] each.
 
@@ -275,5 +286,7 @@ class Subgraphs(GraphStore):
 
 
 def _sort_into_groups(group: Tensor, groups: int) -> Segments:
-    sizes = torch.bincount(group, minlength=groups)
-    return Segments(offsets(sizes), torch.argsort(group, stable=True))
+    # A search rather than a bincount, which on a GPU waits for the device.
+    ordered, items = torch.sort(group, stable=True)
+    bounds = torch.arange(groups + 1, dtype=group.dtype, device=group.device)
+    return Segments(torch.searchsorted(ordered, bounds), items)

@@ -5,7 +5,7 @@ import torch
 
 from i2gnn import GraphStore, extract_subgraphs
 from i2gnn.graphs.flat import FlatStore
-from i2gnn.subgraphs import SubgraphsTooLarge, extract
+from i2gnn.subgraphs import SubgraphsTooLarge, sizes
 from tests.helpers import random_graphs
 from tests.named_graphs import awkward, cycle, path, store
 
@@ -179,8 +179,9 @@ def test_wrong_settings_are_named(options, message):
 
 
 def test_subgraphs_that_cannot_fit_are_refused_before_memory_is_taken(monkeypatch):
-    monkeypatch.setattr(extract, "_available_memory", lambda: 256)
-    with pytest.raises(SubgraphsTooLarge, match="54 rows over 27 pairs .* use fewer hops"):
+    monkeypatch.setattr(sizes, "available_memory", lambda: 256)
+    message = "54 rows over 27 pairs and 36 links .* of which 256 B are free; .* memory budget"
+    with pytest.raises(SubgraphsTooLarge, match=message):
         extract_subgraphs(store(cycle(9)), hops=1)
 
 
