@@ -145,7 +145,7 @@ def _train(
 ) -> Run:
     network = network_of(
         ModelConfig(
-            name=name,  # type: ignore[arg-type]
+            name=name,
             hidden_channels=settings.hidden_channels,
             num_layers=settings.num_layers,
             hops=settings.hops,

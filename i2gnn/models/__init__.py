@@ -1,15 +1,26 @@
-"""Models: I²-GNN, its siblings with fewer identifiers, and their names in configs."""
+"""Models: I²-GNN, its siblings with other numbers of identifiers, and the paper's other models."""
 
+from i2gnn.models.base import Network
 from i2gnn.models.i2gnn import I2GNN
 from i2gnn.models.mpnn import MPNN
 from i2gnn.models.network import IdentifierGNN
+from i2gnn.models.ppgn import PPGN
+from i2gnn.models.registry import REGISTRY, ModelEntry
 from i2gnn.models.subgraph_mpnn import SubgraphMPNN
 
-__all__ = ["I2GNN", "MODELS", "MPNN", "IdentifierGNN", "SubgraphMPNN"]
+__all__ = [
+    "I2GNN",
+    "MODELS",
+    "MPNN",
+    "PPGN",
+    "REGISTRY",
+    "IdentifierGNN",
+    "ModelEntry",
+    "Network",
+    "SubgraphMPNN",
+]
 
 MODELS: dict[str, type[IdentifierGNN]] = {
-    "i2gnn": I2GNN,
-    "subgraph_mpnn": SubgraphMPNN,
-    "mpnn": MPNN,
+    name: entry.model for name, entry in REGISTRY.items() if issubclass(entry.model, IdentifierGNN)
 }
-"""Models by the name they have in configs and on the command line."""
+"""The models that are one network with another number of identifiers; all are in `REGISTRY`."""

@@ -1,8 +1,9 @@
 """What a training run is made of: the settings, with the paper's defaults."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
+from i2gnn.models import REGISTRY
 from i2gnn.training.options import Settings, option
 
 __all__ = [
@@ -86,9 +87,7 @@ class DataConfig(Settings):
 class ModelConfig(Settings):
     """Which network; channels in and out follow from the data."""
 
-    name: Literal["i2gnn", "subgraph_mpnn", "mpnn"] = option(
-        "i2gnn", "two identifiers, one, or none"
-    )
+    name: str = option("i2gnn", "as listed by `i2gnn models`", choices=tuple(REGISTRY))
     hidden_channels: int = option(64, "width D", minimum=1)
     num_layers: int = option(5, "depth T", minimum=1)
     hops: int = option(3, "radius K of the ego-nets", minimum=1)
@@ -98,6 +97,7 @@ class ModelConfig(Settings):
         "layer", "labels enter at every layer, or at the input only"
     )
     pool: Literal["sum", "mean"] = option("sum", "in all readouts")
+    options: dict[str, Any] = option(dict, "further arguments of the model, by name")
 
 
 @dataclass(frozen=True, kw_only=True)

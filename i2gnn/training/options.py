@@ -23,6 +23,7 @@ def option(
     minimum: float | None = None,
     above: float | None = None,
     below: float | None = None,
+    choices: tuple[str, ...] | None = None,
 ) -> Any:
     """Declares one setting.
 
@@ -32,8 +33,10 @@ def option(
         minimum: Smallest legal number.
         above: Number that the value must exceed.
         below: Number that the value must stay under.
+        choices: Texts of which the value must be one, where they are known only at run time.
     """
-    metadata = {"about": about, "minimum": minimum, "above": above, "below": below}
+    limits = {"minimum": minimum, "above": above, "below": below, "choices": choices}
+    metadata = {"about": about, **limits}
     if isinstance(default, type):
         return dataclasses.field(default_factory=default, metadata=metadata)
     return dataclasses.field(default=default, metadata=metadata)
@@ -43,7 +46,8 @@ def option(
 class Settings:
     """Base of all sections: every field is declared by `option`.
 
-    Legal types are bool, int, float, str, Literal, tuple[X, ...], X | None and other sections.
+    Legal types are bool, int, float, str, Literal, tuple[X, ...], X | None, other sections, and
+    dict[str, Any] for values that are checked elsewhere.
     A wrong type or value raises an InputError that names the setting.
     """
 
@@ -145,6 +149,9 @@ def _read(value: Any, hint: Any) -> Any:
 def _checked(value: Any, field: dataclasses.Field[Any], hint: Any, name: str) -> Any:
     if not _fits(value, hint):
         raise InputError(f"{name} is {value!r}; expected {_describe(hint)}")
+    choices = field.metadata["choices"]
+    if choices is not None and value not in choices:
+        raise InputError(f"{name} is {value!r}; expected one of {', '.join(choices)}")
     if isinstance(value, int | float) and not isinstance(value, bool):
         minimum, above, below = (field.metadata[key] for key in ("minimum", "above", "below"))
         if minimum is not None and value < minimum:
@@ -164,6 +171,8 @@ def _fits(value: Any, hint: Any) -> bool:
         return value in arguments and type(value) in {type(choice) for choice in arguments}
     if origin is tuple:
         return isinstance(value, tuple) and all(_fits(item, arguments[0]) for item in value)
+    if origin is dict:
+        return isinstance(value, dict) and all(isinstance(key, str) for key in value)
     if hint is float:
         return type(value) in (int, float) and math.isfinite(value)
     return type(value) is hint
@@ -177,5 +186,7 @@ def _describe(hint: Any) -> str:
         return "one of " + ", ".join(map(str, arguments))
     if origin is tuple:
         return f"a list, each item {_describe(arguments[0])}"
+    if origin is dict:
+        return "a mapping"
     names = {bool: "true or false", int: "an integer", float: "a number", str: "text"}
     return "null" if hint is type(None) else names.get(hint, getattr(hint, "__name__", str(hint)))

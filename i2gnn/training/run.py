@@ -12,7 +12,7 @@ from i2gnn.data import CountingData, generate_counting, load_counting
 from i2gnn.errors import InputError
 from i2gnn.files import write_atomically
 from i2gnn.graphs import GraphStore
-from i2gnn.models import MODELS, IdentifierGNN
+from i2gnn.models import REGISTRY, Network
 from i2gnn.training.config import DataConfig, ModelConfig, RunConfig
 from i2gnn.training.environment import resolve_device
 from i2gnn.training.loop import CHECKPOINT, fit
@@ -92,22 +92,31 @@ def load_data(
 
 
 def network_of(config: ModelConfig, graphs: GraphStore) -> dict[str, Any]:
-    """Name and arguments of the model for these graphs, as checkpoints keep them."""
-    arguments = config.to_dict()
-    name = arguments.pop("name")
-    arguments["in_channels"] = 0 if graphs.x is None else graphs.x.shape[1]
-    arguments["edge_channels"] = 0 if graphs.edge_attr is None else graphs.edge_attr.shape[1]
-    arguments["out_channels"] = 1 if graphs.y is None else graphs.y.shape[1]
-    arguments["level"] = graphs.level or "node"
-    return {"name": name, "arguments": arguments}
+    """Name and arguments of the model for these graphs, as checkpoints keep them.
+
+    Raises:
+        InputError: A setting that the model does not take.
+    """
+    entry, usual = REGISTRY[config.name], ModelConfig().to_dict()
+    derived = entry.model.arguments_for(graphs)
+    taken = {*entry.arguments} - {*derived}
+    settings = config.to_dict()
+    name, options = settings.pop("name"), settings.pop("options")
+    given = {k: v for k, v in settings.items() if k in taken or v != usual[k]} | options
+    for key in given:
+        if key not in taken:
+            expected = ", ".join(sorted(taken))
+            raise InputError(f"model {name} takes no {key}; expected one of {expected}")
+    return {"name": name, "arguments": given | derived}
 
 
-def build_model(network: dict[str, Any]) -> IdentifierGNN:
+def build_model(network: dict[str, Any]) -> Network:
     """Builds the model that `network_of` or a checkpoint describes, with fresh weights."""
     name = network.get("name")
-    if name not in MODELS:
-        raise InputError(f"model is {name!r}; expected one of {', '.join(MODELS)}")
+    entry = REGISTRY.get(str(name))
+    if entry is None:
+        raise InputError(f"model is {name!r}; expected one of {', '.join(REGISTRY)}")
     try:
-        return MODELS[name](**network["arguments"])
+        return entry.model(**network["arguments"])
     except (TypeError, ValueError) as error:
         raise InputError(f"model {name}: {error}") from error

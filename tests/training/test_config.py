@@ -1,6 +1,9 @@
 from typing import get_args, get_type_hints
 
-from i2gnn.models import MODELS
+import pytest
+
+from i2gnn.errors import InputError
+from i2gnn.models import REGISTRY
 from i2gnn.training import ModelConfig, RunConfig, TrainingConfig
 from i2gnn.training.metrics import METRICS
 
@@ -19,5 +22,7 @@ def test_defaults_are_those_of_the_paper() -> None:
 
 
 def test_names_are_those_of_the_library() -> None:
-    assert set(get_args(get_type_hints(ModelConfig)["name"])) == set(MODELS)
+    assert all(ModelConfig(name=name).name == name for name in REGISTRY)
+    with pytest.raises(InputError, match="name is 'gnn'; expected one of .*i2gnn"):
+        ModelConfig(name="gnn")
     assert set(get_args(get_type_hints(TrainingConfig)["metric"])) == {"auto", *METRICS}

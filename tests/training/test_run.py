@@ -6,9 +6,10 @@ import pytest
 import torch
 
 from i2gnn.errors import InputError
+from i2gnn.models import REGISTRY
 from i2gnn.training import Checkpoint, RunConfig, build_model, predict, train
 from i2gnn.training.loop import CHECKPOINT
-from i2gnn.training.run import load_data
+from i2gnn.training.run import load_data, network_of
 from i2gnn.training.targets import Scaling
 
 KEYS = {
@@ -58,6 +59,28 @@ def test_a_checkpoint_rebuilds_its_model(tmp_path: Path) -> None:
     assert float(error) == pytest.approx(record["test"], rel=1e-5)
 
 
+@pytest.mark.parametrize("level", ["node", "graph"])
+def test_every_model_trains_from_a_configuration(tmp_path: Path, level: str) -> None:
+    for name, entry in REGISTRY.items():
+        model: dict[str, Any] = {"name": name}
+        if "hops" in entry.arguments:
+            model["hops"] = 2
+        config = small(model=model, data={"level": level, "targets": ["cycle3"]})
+        record = train(config, tmp_path / name, progress=False)
+        assert record["model"] == name and record["test"] > 0
+        assert record["settings"]["network"]["arguments"]["level"] == level
+
+
+def test_options_reach_the_model(tmp_path: Path) -> None:
+    config = small(model={"name": "ppgn", "options": {"mlp_depth": 1, "product": "padded"}})
+    path = tmp_path / "config.yaml"
+    path.write_text(config.to_yaml())
+    assert RunConfig.from_yaml(path) == config
+    network = network_of(config.model, load_data(config.data).graphs)
+    assert network["arguments"]["mlp_depth"] == 1
+    assert build_model(network).product == "padded"
+
+
 def test_seeds_change_the_weights_and_nothing_else(tmp_path: Path) -> None:
     runs = [small(), small(), small(training={"seed": 1})]
     tests = [train(run, tmp_path / str(n), progress=False)["test"] for n, run in enumerate(runs)]
@@ -68,6 +91,9 @@ def test_seeds_change_the_weights_and_nothing_else(tmp_path: Path) -> None:
     ("changes", "message"),
     [
         ({"model": {"conv": "none such"}}, "model mpnn: .*none such"),
+        ({"model": {"name": "ppgn", "conv": "gin"}}, "model ppgn takes no conv; expected one of"),
+        ({"model": {"options": {"depth": 3}}}, "model mpnn takes no depth; expected one of conv"),
+        ({"model": {"options": {"level": "node"}}}, "model mpnn takes no level"),
         ({"data": {"targets": ["cycle99x"]}}, "cycle99x"),
         ({"data": {"name": "counting"}}, "synthetic5000.npz is not in"),
         ({"training": {"device": "cuda:77"}}, "device is 'cuda:77'"),
@@ -82,5 +108,5 @@ def test_mistakes_are_named_and_leave_no_folder(
 
 
 def test_an_unknown_model_is_named() -> None:
-    with pytest.raises(InputError, match="model is 'gpt'; expected one of i2gnn"):
+    with pytest.raises(InputError, match="model is 'gpt'; expected one of .*i2gnn"):
         build_model({"name": "gpt", "arguments": {}})

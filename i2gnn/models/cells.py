@@ -1,0 +1,154 @@
+"""All pairs of nodes of every graph as flat rows, and matrix products between them.
+
+A graph of n nodes owns n x n cells (a, b). The cells of all graphs lie in one tensor [C, D] with
+C = sum of n_g^2, so layers that act on each cell alone never see padding. Graphs of equal size lie
+side by side, so that a product is one batched product per size.
+"""
+
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+from i2gnn.graphs.flat import offsets, ragged_arange
+from i2gnn.graphs.store import GraphStore
+
+__all__ = ["Cells", "Product", "cells_of", "multiply"]
+
+Product = Literal["grouped", "padded"]
+
+PADDING = 0.8
+"""Graphs share a padded block if they have at least this part of its largest graph's nodes."""
+
+
+class Block(NamedTuple):
+    """Graphs that are multiplied together: their sizes, ascending, and where their cells are."""
+
+    sizes: tuple[int, ...]
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Where the cells of each node are.
+
+    Attributes:
+        groups: Blocks of graphs of equal size.
+        row: [C], the node a of each cell (a, b), counted over all graphs.
+        column: [C], its node b.
+        first: [N], the cell (a, first node of its graph) of each node a.
+        place: [N], number of each node inside its graph.
+    """
+
+    groups: tuple[Block, ...]
+    row: Tensor
+    column: Tensor
+    first: Tensor
+    place: Tensor
+
+    def at(self, a: Tensor, b: Tensor) -> Tensor:
+        """The cells (a, b) of nodes a and b of the same graph."""
+        return self.first[a] + self.place[b]
+
+    @property
+    def diagonal(self) -> Tensor:
+        """The cells (a, a), [N]."""
+        return self.first + self.place
+
+
+def cells_of(graphs: GraphStore) -> Cells:
+    """Lays out the cells of the graphs, smallest graphs first.
+
+    Example:
+        >>> graphs = GraphStore.from_edge_lists([[(0, 1)], []], [2, 1], symmetrize=True)
+        >>> cells_of(graphs).row
+        tensor([2, 0, 0, 1, 1])
+    """
+    sizes = graphs.sizes["node"]
+    order = torch.argsort(sizes, stable=True)
+    ordered = sizes[order]
+    start = offsets(ordered.square())  # [G + 1], by place in the order
+    groups = []
+    position = 0
+    for size, same in groupby(ordered.tolist()):
+        count = len(list(same))
+        ends = start[position].item(), start[position + count].item()
+        groups.append(Block((size,) * count, int(ends[0]), int(ends[1])))
+        position += count
+
+    device, total = graphs.device, int(start[-1])
+    first_node = graphs.offsets["node"][:-1].to(device)
+    start_of_graph = torch.empty_like(sizes).scatter_(0, order, start[:-1]).to(device)
+    graph, size = graphs.node_to_graph, sizes.to(device)
+    place = torch.arange(graphs.num_nodes, device=device) - first_node[graph]
+    order, ordered = order.to(device), ordered.to(device)
+    nodes = ragged_arange(first_node[order], ordered, graphs.num_nodes)  # rows in their order
+    length = size[graph[nodes]]
+    return Cells(
+        groups=tuple(groups),
+        row=torch.repeat_interleave(nodes, length, output_size=total),
+        column=ragged_arange(first_node[graph[nodes]], length, total),
+        first=start_of_graph[graph] + place * size[graph],
+        place=place,
+    )
+
+
+def multiply(x: Tensor, y: Tensor, cells: Cells, how: Product = "grouped") -> Tensor:
+    """Multiplies the matrices of each graph, channel by channel.
+
+        out[a,b] = sum of x[a,c] * y[c,b] over the nodes c of the graph
+
+    "grouped" takes one batched product per size and holds n x n x D numbers per graph. "padded"
+    takes one per block of similar sizes, each filled up with zeros to its largest: fewer and larger
+    products, for devices where their number matters.
+
+    Shapes:
+        x, y: [C, D].
+        returns: [C, D].
+    """
+    blocks = cells.groups if how == "grouped" else _merge(cells.groups)
+    if not blocks:
+        return x * y
+    return torch.cat([_multiply_block(x, y, block) for block in blocks])
+
+
+def _multiply_block(x: Tensor, y: Tensor, block: Block) -> Tensor:
+    x, y = x[block.start : block.stop], y[block.start : block.stop]
+    if block.sizes[0] == block.sizes[-1]:
+        return _batched(x, y, len(block.sizes), block.sizes[0])
+    most, count = block.sizes[-1], len(block.sizes)
+    position = _padded_position(block).to(x.device)
+    empty = x.new_zeros(count * most * most, x.shape[1])
+    x, y = empty.index_copy(0, position, x), empty.index_copy(0, position, y)
+    return _batched(x, y, count, most).index_select(0, position)
+
+
+def _batched(x: Tensor, y: Tensor, count: int, size: int) -> Tensor:
+    """[count * size * size, D] each, to the same."""
+    shape = (count, size, size, x.shape[1])
+    left, right = (z.view(shape).permute(0, 3, 1, 2) for z in (x, y))  # [count, D, size, size]
+    return (left @ right).permute(0, 2, 3, 1).reshape(x.shape)
+
+
+def _merge(groups: tuple[Block, ...]) -> list[Block]:
+    """Joins neighbouring groups into blocks, largest first, as `PADDING` allows."""
+    blocks: list[Block] = []
+    for group in reversed(groups):
+        if blocks and group.sizes[0] >= PADDING * blocks[-1].sizes[-1]:
+            last = blocks[-1]
+            blocks[-1] = Block(group.sizes + last.sizes, group.start, last.stop)
+        else:
+            blocks.append(group)
+    return blocks[::-1]
+
+
+def _padded_position(block: Block) -> Tensor:
+    """Where each cell of a block lies when all its graphs are as large as the largest."""
+    sizes, most = torch.tensor(block.sizes), block.sizes[-1]
+    graph = torch.arange(len(sizes))
+    rows = ragged_arange(graph * most, sizes, int(sizes.sum()))  # [nodes]: graph * most + a
+    length = torch.repeat_interleave(sizes, sizes)
+    return ragged_arange(rows * most, length, block.stop - block.start)

@@ -1,0 +1,168 @@
+"""Provably powerful graph networks: states on all pairs of nodes."""
+
+import os
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from i2gnn.graphs.raw import Level
+from i2gnn.graphs.store import GraphStore
+from i2gnn.models.base import Network, as_graphs, check_choice, checked_features
+from i2gnn.models.cells import Cells, Product, cells_of, multiply
+from i2gnn.nn import mlp
+from i2gnn.ops import Reduce
+
+__all__ = ["PPGN"]
+
+
+class PPGN(Network):
+    """PPGN (Maron et al. 2019): matrix products of n x n states, as strong as 2-FWL (3-WL).
+
+        start     z[a,b] = [1 if a ~ b, 1 if a = b, x[a] if a = b, edge features of a ~ b]
+        block t   z = W [z, mlp1(z) · mlp2(z)],  a matrix product per channel       (num_layers)
+        nodes     [z[a,a], sum of z[a,b] + z[b,a] over b != a]
+        edges     [z[a,b], z[b,a]]
+        graphs    [sum of z[a,a] over a, sum of z[a,b] over a != b]
+        output    an MLP of widths 2 D, D, out_channels
+
+    Serves the rows "PPGN" of Tables 1, 2, 3, 4, 9 and 12. Time n^3 D + n^2 D^2 per block, memory
+    n^2 D, where n is the graph's own size: no cell of a larger batch mate is ever computed.
+    Without node features, the paper's version marks neither cells (a, a) nor padding; ours marks
+    the former and has none of the latter.
+
+    Args:
+        in_channels: Width of the node features; 0 if there are none.
+        edge_channels: Width of the edge features; 0 if there are none.
+        hidden_channels: Width D of all states.
+        num_layers: Number of blocks.
+        out_channels: Number of outputs per node, edge or graph.
+        mlp_depth: Linear layers in mlp1 and mlp2, each followed by a ReLU.
+        pool: "sum", or "mean" as in the paper's version: the sums above divided by their length.
+        level: Where the outputs live: "node", "edge" or "graph".
+        product: How matrices are multiplied, with the same result; see `cells.multiply`.
+
+    Shapes:
+        batch: `GraphStore`, or a PyG batch of graphs from `BranchedEgoNets`.
+        returns: [N | E | G, out_channels].
+
+    Example:
+        >>> square = GraphStore.from_edge_lists([[(0, 1), (1, 2), (2, 3), (3, 0)]], symmetrize=True)
+        >>> PPGN(num_layers=2, hidden_channels=16)(square).shape
+        torch.Size([4, 1])
+    """
+
+    def __init__(
+        self,
+        *,
+        in_channels: int = 0,
+        edge_channels: int = 0,
+        hidden_channels: int = 64,
+        num_layers: int = 4,
+        out_channels: int = 1,
+        mlp_depth: int = 2,
+        pool: Reduce = "sum",
+        level: Level = "node",
+        product: Product = "grouped",
+    ) -> None:
+        super().__init__()
+        check_choice("pool", pool, ("sum", "mean"))
+        check_choice("level", level, ("node", "edge", "graph"))
+        check_choice("product", product, ("grouped", "padded"))
+        for name, value in (("num_layers", num_layers), ("mlp_depth", mlp_depth)):
+            if value < 1:
+                raise ValueError(f"{name} must be at least 1, got {value}")
+        self.in_channels = in_channels
+        self.edge_channels = edge_channels
+        self.pool = pool
+        self.level = level
+        self.product = product
+        width = hidden_channels
+        widths = [2 + in_channels + edge_channels] + [width] * num_layers
+        self.blocks = nn.ModuleList(
+            PPGNBlock(before, after, mlp_depth)
+            for before, after in zip(widths[:-1], widths[1:], strict=True)
+        )
+        self.head = mlp([2 * width, width, out_channels])
+
+    def forward(self, batch: Any) -> Tensor:
+        """Predictions at the model's level, [N | E | G, out_channels]."""
+        graphs = as_graphs(batch)
+        cells = cells_of(graphs)
+        z = self._start(graphs, cells)
+        for block in self.blocks:
+            z = block(z, cells, self.product)
+        read = {"node": self._read_nodes, "edge": _read_edges, "graph": self._read_graphs}
+        result: Tensor = self.head(read[self.level](z, graphs, cells))
+        return result
+
+    def extract(
+        self,
+        graphs: GraphStore,
+        *,
+        cache_dir: str | os.PathLike[str] | None = None,
+        progress: bool = False,
+    ) -> GraphStore:
+        """The graphs themselves."""
+        return graphs
+
+    def _start(self, graphs: GraphStore, cells: Cells) -> Tensor:
+        """First states of the cells, [C, 2 + in_channels + edge_channels]."""
+        shape = (len(cells.row), 2 + self.in_channels + self.edge_channels)
+        z = torch.zeros(shape, dtype=self.dtype, device=graphs.device)
+        edges, nodes = cells.at(graphs.edge_to_node, graphs.neighbor), cells.diagonal
+        z[edges, 0] = 1
+        z[nodes, 1] = 1
+        if self.in_channels:
+            x = checked_features("node", graphs.x, self.in_channels)
+            z[nodes, 2 : 2 + self.in_channels] = x.to(self.dtype)
+        if self.edge_channels:
+            edge_attr = checked_features("edge", graphs.edge_attr, self.edge_channels)
+            z[edges, 2 + self.in_channels :] = edge_attr.to(self.dtype)
+        return z
+
+    def _read_nodes(self, z: Tensor, graphs: GraphStore, cells: Cells) -> Tensor:
+        diagonal = z[cells.diagonal]
+        total = z.new_zeros(graphs.num_nodes, z.shape[1])
+        others = total.index_add(0, cells.row, z).index_add(0, cells.column, z) - 2 * diagonal
+        if self.pool == "mean":
+            size = graphs.sizes["node"].to(z.device)[graphs.node_to_graph]
+            others = others / (2 * size - 2).clamp(min=1).unsqueeze(1)
+        return torch.cat([diagonal, others], dim=1)
+
+    def _read_graphs(self, z: Tensor, graphs: GraphStore, cells: Cells) -> Tensor:
+        total = z.new_zeros(len(graphs), z.shape[1])
+        diagonal = total.index_add(0, graphs.node_to_graph, z[cells.diagonal])
+        others = total.index_add(0, graphs.node_to_graph[cells.row], z) - diagonal
+        if self.pool == "mean":
+            size = graphs.sizes["node"].to(z.device).unsqueeze(1)
+            diagonal = diagonal / size.clamp(min=1)
+            others = others / (size * (size - 1)).clamp(min=1)
+        return torch.cat([diagonal, others], dim=1)
+
+
+class PPGNBlock(nn.Module):
+    """One block: z' = W [z, mlp1(z) · mlp2(z)] + b, all on cells.
+
+    Shapes:
+        z: [C, in_channels].
+        returns: [C, out_channels].
+    """
+
+    def __init__(self, in_channels: int, out_channels: int, mlp_depth: int) -> None:
+        super().__init__()
+        widths = [in_channels] + [out_channels] * mlp_depth
+        self.left = nn.Sequential(mlp(widths), nn.ReLU())
+        self.right = nn.Sequential(mlp(widths), nn.ReLU())
+        self.skip = nn.Linear(in_channels + out_channels, out_channels)
+
+    def forward(self, z: Tensor, cells: Cells, product: Product) -> Tensor:
+        """[C, in_channels] to [C, out_channels]."""
+        multiplied = multiply(self.left(z), self.right(z), cells, product)
+        result: Tensor = self.skip(torch.cat([z, multiplied], dim=1))
+        return result
+
+
+def _read_edges(z: Tensor, graphs: GraphStore, cells: Cells) -> Tensor:
+    a, b = graphs.edge_to_node, graphs.neighbor
+    return torch.cat([z[cells.at(a, b)], z[cells.at(b, a)]], dim=1)

@@ -1,0 +1,162 @@
+"""Every model by name: what it is, what it costs, and which rows of the paper it serves."""
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from torch import nn
+
+from i2gnn.models.base import Network
+from i2gnn.models.i2gnn import I2GNN
+from i2gnn.models.mpnn import MPNN
+from i2gnn.models.ppgn import PPGN
+from i2gnn.models.subgraph_mpnn import SubgraphMPNN
+
+__all__ = ["REGISTRY", "TABLES", "ModelEntry", "count_parameters", "count_published", "describe"]
+
+TABLES = {
+    1: "telling apart EXP and SR25",
+    2: "cycles at nodes",
+    3: "graphlets at nodes",
+    4: "QM9",
+    5: "ZINC and molhiv",
+    9: "cycles in graphs",
+    10: "ablations",
+    12: "measured cost",
+    14: "TU data sets",
+}
+"""The paper's tables of experiments, by number."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelEntry:
+    """One model.
+
+    Costs are per layer, in n nodes, m edges, degree d, ego-nets of s nodes and width D.
+
+    Attributes:
+        name: In configs and on the command line.
+        title: In tables, as the paper writes it.
+        model: The class.
+        summary: One line.
+        identifiers: Marked nodes of a subgraph; None where states do not live on subgraphs.
+        time: Multiplications of one layer.
+        memory: Numbers held by one layer.
+        tables: Tables of the paper with a row of this model.
+        preset: Arguments in the paper's counting experiments.
+        published: Number of parameters in the paper's Table 12, counted as `count_published` does.
+    """
+
+    name: str
+    title: str
+    model: type[Network]
+    summary: str
+    identifiers: int | None
+    time: str
+    memory: str
+    tables: tuple[int, ...] = ()
+    preset: Mapping[str, Any] = field(default_factory=dict)
+    published: str | None = None
+
+    def build(self, **arguments: Any) -> Network:
+        """The model with the arguments of the preset, unless others are given."""
+        return self.model(**{**self.preset, **arguments})
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """Names of the arguments that the class takes."""
+        return tuple(inspect.signature(self.model).parameters)
+
+
+def count_parameters(model: nn.Module) -> int:
+    """Number of trainable weights."""
+    return sum(weight.numel() for weight in model.parameters() if weight.requires_grad)
+
+
+def count_published(model: nn.Module) -> int:
+    """Number of weights as the paper's Table 12 counts them: linear layers and GRU cells.
+
+    The tool that made the table sees layers of known types only. It leaves out the embeddings of
+    labels and the message weights of gated layers, which are bare parameters.
+    """
+    seen = (module for module in model.modules() if isinstance(module, nn.Linear | nn.GRUCell))
+    return sum(weight.numel() for module in seen for weight in module.parameters(recurse=False))
+
+
+def describe(entry: ModelEntry) -> dict[str, Any]:
+    """The entry as plain values, with the sizes of the model at its preset."""
+    model = entry.build()
+    return {
+        "name": entry.name,
+        "title": entry.title,
+        "summary": entry.summary,
+        "identifiers": entry.identifiers,
+        "parameters": count_parameters(model),
+        "parameters_counted": count_published(model),
+        "parameters_published": entry.published,
+        "time": entry.time,
+        "memory": entry.memory,
+        "tables": list(entry.tables),
+        "preset": dict(entry.preset),
+        "arguments": list(entry.arguments),
+    }
+
+
+COUNTING = {"hidden_channels": 64, "num_layers": 4}
+GATED = COUNTING | {"conv": "gated", "hops": 3, "pool": "sum"}
+
+_ENTRIES = (
+    ModelEntry(
+        name="mpnn",
+        title="Base GNN",
+        model=MPNN,
+        summary="message passing on the graph itself",
+        identifiers=0,
+        time="m D + n D^2",
+        memory="n D",
+        tables=(1, 2, 3, 5, 9, 12, 14),
+        preset={"hidden_channels": 32, "num_layers": 4, "conv": "gated", "pool": "sum"},
+        published="27k",
+    ),
+    ModelEntry(
+        name="subgraph_mpnn",
+        title="NGNN",
+        model=SubgraphMPNN,
+        summary="message passing in the ego-net of every node, the root marked",
+        identifiers=1,
+        time="n s (d D + D^2)",
+        memory="n s D",
+        tables=(1, 2, 3, 4, 5, 9, 12, 14),
+        preset=GATED | {"labels": "spd_pred"},
+        published="127k",
+    ),
+    ModelEntry(
+        name="i2gnn",
+        title="I²-GNN",
+        model=I2GNN,
+        summary="the root and one of its neighbours are marked, each neighbour in turn",
+        identifiers=2,
+        time="n d s (d D + D^2)",
+        memory="n d s D",
+        tables=(1, 2, 3, 4, 5, 9, 10, 12, 14),
+        preset=GATED | {"labels": "spd_pred"},
+        published="143k",
+    ),
+    ModelEntry(
+        name="ppgn",
+        title="PPGN",
+        model=PPGN,
+        summary="matrix products of states on all pairs of nodes",
+        identifiers=None,
+        time="n^3 D + n^2 D^2",
+        memory="n^2 D",
+        tables=(1, 2, 3, 4, 9, 12),
+        preset=COUNTING | {"pool": "mean"},
+        published="96k",
+    ),
+)
+
+REGISTRY: Mapping[str, ModelEntry] = MappingProxyType({entry.name: entry for entry in _ENTRIES})
+"""The models by name, weakest first."""

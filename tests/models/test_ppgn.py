@@ -1,0 +1,106 @@
+"""PPGN: its two ways of multiplying, its readouts, and what it can tell apart."""
+
+import pytest
+import torch
+
+from i2gnn.models import PPGN
+from i2gnn.models.cells import cells_of, multiply
+from i2gnn.models.registry import REGISTRY, count_parameters
+from tests.helpers import assert_matches_reference, random_graphs
+from tests.named_graphs import awkward, cycle, rook, shrikhande, store
+
+
+def multiply_one_by_one(x, y, graphs):
+    """The definition: one matrix per graph and channel."""
+    cells, out = cells_of(graphs), torch.zeros_like(x)
+    for graph in range(len(graphs)):
+        nodes = (graphs.node_to_graph == graph).nonzero().squeeze(1)
+        at = cells.at(nodes.repeat_interleave(len(nodes)), nodes.repeat(len(nodes)))
+        size = (len(nodes), len(nodes), x.shape[1])
+        product = torch.einsum("acd,cbd->abd", x[at].view(size), y[at].view(size))
+        out = out.index_copy(0, at, product.flatten(0, 1))
+    return out
+
+
+@pytest.mark.parametrize("how", ["grouped", "padded"])
+@pytest.mark.parametrize("graphs", [awkward, lambda: random_graphs(9, seed=1)])
+def test_products_are_those_of_each_graph_alone(graphs, how):
+    graphs = graphs()
+    cells = cells_of(graphs)
+    assert len(cells.row) == int(graphs.sizes["node"].square().sum())
+    inputs = [torch.randn(len(cells.row), 3) for _ in range(2)]
+    assert_matches_reference(
+        lambda x, y: multiply(x, y, cells, how),
+        lambda x, y: multiply_one_by_one(x, y, graphs),
+        inputs,
+    )
+
+
+@pytest.mark.parametrize("product", ["grouped", "padded"])
+def test_no_graph_at_all(product):
+    assert PPGN(level="graph", product=product)(store()).shape == (0, 1)
+
+
+def test_padded_blocks_hold_similar_sizes():
+    graphs = store(*[[] for _ in range(5)], num_nodes=[10, 3, 8, 9, 4])
+    from i2gnn.models.cells import _merge
+
+    blocks = _merge(cells_of(graphs).groups)
+    assert [block.sizes for block in blocks] == [(3,), (4,), (8, 9, 10)]
+
+
+def test_cells_are_found_again():
+    graphs = random_graphs(7, seed=4)
+    cells = cells_of(graphs)
+    assert torch.equal(cells.at(cells.row, cells.column), torch.arange(len(cells.row)))
+    assert torch.equal(graphs.node_to_graph[cells.row], graphs.node_to_graph[cells.column])
+
+
+@pytest.mark.parametrize("level", ["node", "edge", "graph"])
+@pytest.mark.parametrize("pool", ["sum", "mean"])
+def test_both_products_give_the_same_outputs_and_gradients(pool, level):
+    graphs = random_graphs(10, x=3, edge_attr=2).to(dtype=torch.float64)
+    results = []
+    for product in ("grouped", "padded"):
+        torch.manual_seed(3)
+        model = PPGN(
+            in_channels=3,
+            edge_channels=2,
+            hidden_channels=8,
+            pool=pool,
+            level=level,
+            product=product,
+        ).double()
+        out = model(graphs)
+        results.append([out, *torch.autograd.grad(out.square().sum(), list(model.parameters()))])
+    for grouped, padded in zip(*results, strict=True):
+        torch.testing.assert_close(grouped, padded, rtol=1e-10, atol=1e-10)
+
+
+def test_all_weights_are_counted_in_the_paper():
+    """96k in Table 12: four blocks of width 64, two input channels, head 128-64-1."""
+    assert count_parameters(REGISTRY["ppgn"].build()) == 96_001
+
+
+def embeddings(graphs) -> torch.Tensor:
+    torch.manual_seed(1)
+    model = PPGN(hidden_channels=16, num_layers=4, level="graph", out_channels=4).double()
+    with torch.no_grad():
+        return model(graphs)
+
+
+def test_separates_what_one_identifier_does_and_ties_strongly_regular_graphs():
+    a, b = embeddings(store(cycle(6), cycle(3) + cycle(3, first=3)))
+    assert (a - b).abs().max() > 1e-6
+    tied = embeddings(store(rook(), shrikhande()))
+    scale = tied.abs().max()
+    torch.testing.assert_close(tied[0] / scale, tied[1] / scale, rtol=0, atol=1e-10)
+
+
+def test_wrong_settings_are_named():
+    with pytest.raises(ValueError, match="product must be one of grouped, padded, got 'dense'"):
+        PPGN(product="dense")
+    with pytest.raises(ValueError, match="mlp_depth must be at least 1, got 0"):
+        PPGN(mlp_depth=0)
+    with pytest.raises(ValueError, match="edge features of width 2, the graphs have none"):
+        PPGN(edge_channels=2)(awkward())

@@ -1,0 +1,129 @@
+"""What every model of the registry must do, whatever it is made of."""
+
+import pytest
+import torch
+
+from i2gnn import count
+from i2gnn.models import REGISTRY, Network
+from i2gnn.models.registry import TABLES, count_published, describe
+from tests.helpers import assert_permutation_equivariant, random_graphs
+from tests.named_graphs import awkward
+
+LEVELS = ["node", "edge", "graph"]
+
+
+def build(name: str, **options) -> Network:
+    """A small model in double precision, without what the model does not take."""
+    entry = REGISTRY[name]
+    options = {"hidden_channels": 10, "num_layers": 2, "hops": 2} | options
+    return entry.build(**{k: v for k, v in options.items() if k in entry.arguments}).double()
+
+
+def predict(model: Network, graphs) -> torch.Tensor:
+    return model(model.extract(graphs).to(dtype=torch.float64))
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_entries_say_what_they_are(name):
+    entry, facts = REGISTRY[name], describe(REGISTRY[name])
+    assert entry.name == name and issubclass(entry.model, Network)
+    assert facts["parameters"] >= facts["parameters_counted"] > 0
+    assert set(entry.tables) <= set(TABLES)
+    assert all(facts[key] for key in ("title", "summary", "time", "memory"))
+    assert set(entry.preset) <= set(entry.arguments)
+    needed = {"in_channels", "edge_channels", "out_channels", "level", "hidden_channels"}
+    assert needed | {"num_layers", "pool"} <= set(entry.arguments)
+
+
+@pytest.mark.parametrize("name", [n for n, e in REGISTRY.items() if e.published])
+def test_sizes_are_those_of_the_paper(name):
+    """Table 12 counts linear layers and GRU cells, and gives thousands, cut or rounded."""
+    published = int(REGISTRY[name].published.removesuffix("k")) * 1000
+    assert abs(count_published(REGISTRY[name].build()) - published) < 1000
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("name", REGISTRY)
+def test_permutation_equivariance(name, level):
+    graphs = random_graphs(5, nodes=(2, 9), x=3, edge_attr=2).to(dtype=torch.float64)
+    model = build(name, in_channels=3, edge_channels=2, level=level, out_channels=2).eval()
+    assert_permutation_equivariant(lambda g: predict(model, g), graphs, level)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("pool", ["sum", "mean"])
+@pytest.mark.parametrize("name", REGISTRY)
+def test_a_graph_does_not_depend_on_its_batch_mates(name, pool, level):
+    graphs = awkward()
+    model = build(name, pool=pool, level=level, out_channels=3).eval()
+    together = predict(model, graphs)
+    assert together.shape == (graphs.length(level), 3) and together.isfinite().all()
+    alone = [predict(model, graphs.batch([g])) for g in range(len(graphs))]
+    torch.testing.assert_close(together, torch.cat(alone), rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_batches_of_the_store_are_the_stores_of_batches(name):
+    graphs = random_graphs(6, seed=2, x=2, edge_attr=2).to(dtype=torch.float64)
+    model = build(name, in_channels=2, edge_channels=2).eval()
+    chosen = [4, 0, 5]
+    taken = model(model.extract(graphs).batch(chosen))
+    torch.testing.assert_close(taken, predict(model, graphs.batch(chosen)), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("name", REGISTRY)
+def test_gradients(name, level):
+    graphs = random_graphs(3, seed=5, nodes=(3, 6), x=2, edge_attr=2).to(dtype=torch.float64)
+    model = build(name, in_channels=2, edge_channels=2, hidden_channels=4, level=level)
+    store = model.extract(graphs)
+    names, weights = zip(*model.named_parameters(), strict=True)
+
+    def outputs(*weights: torch.Tensor) -> torch.Tensor:
+        named = dict(zip(names, weights, strict=True))
+        result: torch.Tensor = torch.func.functional_call(model, named, (store,))
+        return result
+
+    assert torch.autograd.gradcheck(outputs, weights, fast_mode=True)
+
+
+@pytest.mark.parametrize("level", ["node", "graph"])
+@pytest.mark.parametrize("name", REGISTRY)
+def test_a_few_graphs_can_be_learnt_by_heart(name, level):
+    graphs = random_graphs(12, seed=3, nodes=(6, 9), p=0.4)
+    # What plain message passing cannot see cannot be learnt by heart either.
+    target = "path2" if REGISTRY[name].identifiers == 0 else "cycle3"
+    y = count(graphs, [target], level=level).values.double()
+    y = (y - y.mean()) / y.std()
+    model = build(name, hidden_channels=24, num_layers=3, level=level, pool="mean")
+    batch = model.extract(graphs)
+    optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
+    for _ in range(400):
+        loss = (model(batch) - y).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if loss < 0.02:
+            return
+    pytest.fail(f"loss is still {loss:.3f} of 1 after 400 steps")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"pool": "max"}, "pool must be one of sum, mean, got 'max'"),
+        ({"level": "atom"}, "level must be one of node, edge, graph, got 'atom'"),
+        ({"num_layers": 0}, "num_layers must be at least 1, got 0"),
+    ],
+)
+@pytest.mark.parametrize("name", REGISTRY)
+def test_wrong_settings_are_named(name, options, message):
+    with pytest.raises(ValueError, match=message):
+        REGISTRY[name].build(**options)
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_missing_features_are_named(name):
+    model = build(name, in_channels=5)
+    with pytest.raises(ValueError, match="node features of width 5, the graphs have none"):
+        predict(model, awkward())
