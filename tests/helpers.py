@@ -39,6 +39,25 @@ def random_graphs(
     return with_columns(store, **columns)
 
 
+def random_molecules(count: int, seed: int = 0) -> GraphStore:
+    """Trees with a few rings closed; `x` is one of 28 atom types, `edge_attr` one of 4 bonds."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(9, 30, count).tolist()
+    edge_lists = []
+    for n in sizes:
+        edges = {(int(rng.integers(max(0, k - 3), k)), k) for k in range(1, n)}
+        for first in rng.integers(0, n - 5, 3).tolist():
+            edges.add((first, first + 5))
+        edge_lists.append(sorted(edges))
+    store = GraphStore.from_edge_lists(edge_lists, sizes, symmetrize=True)
+    source, target = store.edge_index
+    return with_columns(
+        store,
+        x=torch.from_numpy(rng.integers(0, 28, (store.num_nodes, 1))),
+        edge_attr=(source * target % 4).unsqueeze(1),  # the same in both directions
+    )
+
+
 def with_columns(store: GraphStore, **columns: Tensor) -> GraphStore:
     import dataclasses
 

@@ -9,15 +9,24 @@ from torch import Tensor, nn
 from i2gnn import ops
 from i2gnn.graphs.raw import Level
 from i2gnn.graphs.store import GraphStore
+from i2gnn.models.base import Network, check_choice
 from i2gnn.nn import (
+    ConcatEncoder,
     EdgeReadout,
+    FeatureEncoder,
     GatedGraph,
     GraphReadout,
     InjectLabels,
     LabelEncoder,
+    LabelGate,
+    Layer,
+    MixNodeStates,
     NodeReadout,
+    Norm,
+    VirtualNode,
     make_conv,
     mlp,
+    parse_readout,
     read_edges,
 )
 from i2gnn.ops import Reduce
@@ -26,8 +35,11 @@ from i2gnn.subgraphs.labels import parse_labels
 
 __all__ = ["IdentifierGNN"]
 
+LabelInjection = Literal["layer", "input", "concat"]
+NodeEncoding = Literal["sum", "concat"]
 
-class IdentifierGNN(nn.Module):
+
+class IdentifierGNN(Network):
     """Message passing on subgraphs with `identifiers` marked nodes, then pooling level by level.
 
         rows      h[i,j,k] = labels z[i,j,k] + node features x[k]          (start)
@@ -40,15 +52,33 @@ class IdentifierGNN(nn.Module):
     Subclasses choose `identifiers`; everything else is an argument.
 
     Args:
-        in_channels: Width of the node features; 0 if there are none.
-        edge_channels: Width of the edge features, for convs that use them.
+        in_channels: Columns of numbers among the node features; they follow those of types.
+        node_types: For each column of types among the node features, how many types there are.
+        edge_channels: Columns of numbers among the edge features, for convs that use them.
+        edge_types: As `node_types`, for the edge features.
+        node_encoding: "sum": embeddings of the types and a linear map of the numbers, added up;
+            "concat": 8-wide embeddings and all columns as numbers, side by side.
         hidden_channels: Width D of all states.
         num_layers: Number T of message-passing layers.
         out_channels: Number of outputs per node, edge or graph.
         conv: Layer: "gated", "gin", "gine", "graph" or "nn".
+        expansion: Hidden width of the MLPs in "gin" and "gine", in widths of their input.
         hops: Radius K of the ego-nets.
         labels: Label kinds joined by "+"; by default "spd", or "none" without identifiers.
-        label_injection: "layer" mixes the labels in before every layer, "input" only at the start.
+        label_injection: "layer" mixes the labels in before every layer, "input" adds them at the
+            start only, "concat" puts them beside the states: every conv works on [h, z].
+        norm: "batch" normalises over the rows after every layer and inside the MLPs of convs.
+        residual: Whether each layer adds its input, where the widths agree.
+        dropout: Probability of a zero after each layer.
+        node_states: Whether every row sees the pooled state of its node after each conv; see
+            `MixNodeStates`.
+        readout: What is read of subgraphs and nodes: "nodes", "center", "side" and "context"
+            joined by "+"; see `i2gnn.nn.readouts`.
+        gates: Whether readouts are gated by the labels.
+        readout_mlp: Whether MLPs follow the edge and node readouts; by default with two
+            identifiers.
+        virtual_node: Whether each graph has a virtual node.
+        head_channels: Hidden widths of the head; by default D / 2 and D / 4.
         pool: "sum" or "mean", in all readouts.
         level: Where the outputs live: "node", "edge" (directed, in the store's order) or "graph".
 
@@ -63,47 +93,113 @@ class IdentifierGNN(nn.Module):
         self,
         *,
         in_channels: int = 0,
+        node_types: tuple[int, ...] = (),
         edge_channels: int = 0,
+        edge_types: tuple[int, ...] = (),
+        node_encoding: NodeEncoding = "sum",
         hidden_channels: int = 64,
         num_layers: int = 5,
         out_channels: int = 1,
         conv: str = "gated",
+        expansion: int = 1,
         hops: int = 3,
         labels: str | None = None,
-        label_injection: Literal["layer", "input"] = "layer",
+        label_injection: LabelInjection = "layer",
+        norm: Norm = "none",
+        residual: bool = False,
+        dropout: float = 0.0,
+        node_states: bool = False,
+        readout: str = "nodes",
+        gates: bool = False,
+        readout_mlp: bool | None = None,
+        virtual_node: bool = False,
+        head_channels: tuple[int, ...] | None = None,
         pool: Reduce = "sum",
         level: Level = "node",
     ) -> None:
         super().__init__()
-        _check_choice("label_injection", label_injection, ("layer", "input"))
-        _check_choice("pool", pool, ("sum", "mean"))
-        _check_choice("level", level, ("node", "edge", "graph"))
+        check_choice("node_encoding", node_encoding, ("sum", "concat"))
+        check_choice("label_injection", label_injection, ("layer", "input", "concat"))
+        check_choice("norm", norm, ("none", "batch"))
+        check_choice("pool", pool, ("sum", "mean"))
+        check_choice("level", level, ("node", "edge", "graph"))
         if num_layers < 1:
             raise ValueError(f"num_layers must be at least 1, got {num_layers}")
+        if not 0 <= dropout < 1:
+            raise ValueError(f"dropout must lie in [0, 1), got {dropout}")
         width = hidden_channels
         self.hidden_channels = width
         self.hops = hops
         self.level = level
         self.labels = ("spd" if self.identifiers else "none") if labels is None else labels
         kinds = parse_labels(self.labels, self.identifiers)
+        if gates and not kinds:
+            raise ValueError(f"gates need labels, got labels {self.labels!r}")
+        self.pool: Reduce = pool
+        self.parts = parse_readout(readout, self.identifiers)
 
-        def label_encoder() -> LabelEncoder:
-            return LabelEncoder(kinds, hops, self.identifiers, width)
+        def label_encoder(channels: int) -> LabelEncoder:
+            return LabelEncoder(kinds, hops, self.identifiers, channels)
 
-        self.encode_labels = label_encoder() if kinds else None
-        self.encode_nodes = nn.Linear(in_channels, width) if in_channels else None
+        self.encode_nodes: ConcatEncoder | FeatureEncoder | None = None
+        if in_channels or node_types:
+            self.encode_nodes = (
+                FeatureEncoder(node_types, in_channels, width)
+                if node_encoding == "sum"
+                else ConcatEncoder(node_types, in_channels)
+            )
+        start = width if self.encode_nodes is None else self.encode_nodes.channels
+        concat = bool(kinds) and label_injection == "concat"
+        self.encode_labels = label_encoder(start) if kinds and not concat else None
+        self.layers = nn.ModuleList()
+        widths = [start] + [width] * (num_layers - 1)  # what each layer takes
+        for t, channels in enumerate(widths):
+            gated = gates and node_states
+            self.layers.append(
+                Layer(
+                    make_conv(
+                        conv,
+                        2 * channels if concat else channels,
+                        width,
+                        edge_channels=edge_channels,
+                        edge_types=edge_types,
+                        expansion=expansion,
+                        norm=norm,
+                    ),
+                    labels=label_encoder(channels) if concat or gated else None,
+                    concat=concat,
+                    mix=MixNodeStates(width, self.parts, pool, channels if gated else 0)
+                    if node_states
+                    else None,
+                    norm=norm,
+                    activation=t < num_layers - 1,
+                    dropout=dropout,
+                    residual=residual,
+                )
+            )
         again = num_layers - 1 if kinds and label_injection == "layer" else 0
-        self.injections = nn.ModuleList(InjectLabels(label_encoder(), width) for _ in range(again))
-        self.convs = nn.ModuleList(
-            make_conv(conv, width, width, edge_channels) for _ in range(num_layers)
+        self.injections = nn.ModuleList(
+            InjectLabels(label_encoder(width), width) for _ in range(again)
         )
+        self.virtual_node = VirtualNode(widths, norm, dropout, residual) if virtual_node else None
         # With fewer than two identifiers a root has one branch, and the two readouts are one pool.
         two = self.identifiers == 2
-        self.edge_readout = EdgeReadout(width, pool, with_mlp=two)
-        self.node_readout = NodeReadout(width, pool, with_mlp=two)
+        with_mlp = two if readout_mlp is None else readout_mlp
+        self.gate_labels = label_encoder(width) if gates else None
+        self.gate = LabelGate(width, width) if gates else None
+        branch, node = len(self.parts) * width, len(self.parts) * width
+        context = width if "context" in self.parts else 0
+        branch -= context
+        self.edge_readout = EdgeReadout(width, pool, with_mlp and two, self.parts)
+        self.node_readout = NodeReadout(node, pool, with_mlp)
         self.graph_readout = GraphReadout(pool)
-        ends = 2 * width if level == "edge" and not two else width
-        self.head = mlp([ends, max(width // 2, 1), max(width // 4, 1), out_channels], nn.ELU)
+        ends = {
+            "node": node,
+            "graph": node,
+            "edge": branch + 2 * context if two else 2 * node,
+        }[level]
+        hidden = (width // 2, width // 4) if head_channels is None else head_channels
+        self.head = mlp([ends, *(max(w, 1) for w in hidden), out_channels], nn.ELU)
 
     def forward(self, batch: Any) -> Tensor:
         """Predictions at the model's level, [N | E | G, out_channels]."""
@@ -122,16 +218,20 @@ class IdentifierGNN(nn.Module):
 
     def rows(self, subgraphs: Subgraphs) -> Tensor:
         """States after the last layer, [R, D]."""
-        edge_attr = None if subgraphs.edge_attr is None else subgraphs.edge_attr.to(self.dtype)
-        h = self._first_layer(subgraphs, edge_attr)
-        for t in range(1, len(self.convs)):
-            h = self._layer(t, h, subgraphs, edge_attr)
+        if self._starts_with_labels_alone():
+            h, first = self._first_layer_by_labels(subgraphs), 1
+        else:
+            h, first = self._start(subgraphs), 0
+        v = None if self.virtual_node is None else self.virtual_node.start(subgraphs)
+        for t in range(first, len(self.layers)):
+            if self.virtual_node is None or v is None:
+                h = self._layer(t, h, subgraphs)
+                continue
+            h = self.virtual_node.tell(h, v, subgraphs)
+            if t < len(self.layers) - 1:
+                v = self.virtual_node.update(t, h, v, subgraphs)
+            h = self._layer(t, h, subgraphs)
         return h
-
-    @property
-    def dtype(self) -> torch.dtype:
-        """Floating-point type of the parameters."""
-        return next(self.parameters()).dtype
 
     def extract(
         self,
@@ -150,32 +250,51 @@ class IdentifierGNN(nn.Module):
             progress=progress,
         )
 
-    def _first_layer(self, subgraphs: Subgraphs, edge_attr: Tensor | None) -> Tensor:
-        """States after the first layer, [R, D], ready for the second."""
-        conv, labels = self.convs[0], self.encode_labels
-        if (
-            isinstance(conv, GatedGraph)
+    def _start(self, subgraphs: Subgraphs) -> Tensor:
+        """States before the first layer, [R, D]."""
+        parts: list[Tensor] = []
+        if self.encode_labels is not None:
+            parts.append(self.encode_labels(subgraphs))
+        if self.encode_nodes is not None:
+            x = self.encode_nodes(subgraphs.x).to(self.dtype)
+            parts.append(ops.spread_nodes(x, subgraphs))
+        if not parts:  # the paper's convention where there are no attributes
+            shape = (subgraphs.num_rows, self.hidden_channels)
+            return torch.ones(shape, dtype=self.dtype, device=subgraphs.device)
+        return parts[0] if len(parts) == 1 else parts[0] + parts[1]
+
+    def _starts_with_labels_alone(self) -> bool:
+        """Whether the first layer is a gated conv on nothing but discrete labels."""
+        layer, labels = self.layers[0], self.encode_labels
+        assert isinstance(layer, Layer)
+        return (
+            isinstance(layer.conv, GatedGraph)
+            and layer.only_conv
             and labels is not None
             and labels.resistance is None
             and self.encode_nodes is None
-        ):
-            labels.check(subgraphs)
-            then = self._projection(0, subgraphs)
-            return ops.gated_label_layer(labels.combinations(), subgraphs, conv.weights(), then)
-        return self._layer(0, self._start(subgraphs), subgraphs, edge_attr)
+            and self.virtual_node is None
+        )
 
-    def _layer(self, t: int, h: Tensor, subgraphs: Subgraphs, edge_attr: Tensor | None) -> Tensor:
+    def _first_layer_by_labels(self, subgraphs: Subgraphs) -> Tensor:
+        """States after the first layer, computed once per type of row, ready for the second."""
+        labels, conv = self.encode_labels, self.layers[0].conv
+        assert labels is not None and isinstance(conv, GatedGraph)
+        labels.check(subgraphs)
+        then = self._projection(0, subgraphs)
+        return ops.gated_label_layer(labels.combinations(), subgraphs, conv.weights(), then)
+
+    def _layer(self, t: int, h: Tensor, subgraphs: Subgraphs) -> Tensor:
         """Layer t and, unless it is the last, what prepares its result for the next."""
-        conv, last = self.convs[t], t == len(self.convs) - 1
-        if isinstance(conv, GatedGraph) and (then := self._projection(t, subgraphs)):
-            h = conv(h, subgraphs, then=then)
-            return h
-        h = conv(h, subgraphs, edge_attr)
-        if not (last or conv.ends_in_activation):
-            h = nn.functional.elu(h)
-        if self.injections and not last:
-            h = self.injections[t](h, subgraphs)
-        return h
+        layer = self.layers[t]
+        assert isinstance(layer, Layer)
+        if layer.only_conv and isinstance(layer.conv, GatedGraph):
+            then = self._projection(t, subgraphs)
+            if then is not None:
+                h = layer.conv(h, subgraphs, then=then)
+                return h
+        h = layer(h, subgraphs, subgraphs.edge_attr)
+        return self.injections[t](h, subgraphs) if t < len(self.injections) else h
 
     def _projection(self, t: int, subgraphs: Subgraphs) -> ops.Projection | None:
         """How labels enter after layer t, if they do and are all discrete."""
@@ -185,39 +304,24 @@ class IdentifierGNN(nn.Module):
         assert isinstance(inject, InjectLabels)
         return inject.projection(subgraphs)
 
-    def _start(self, subgraphs: Subgraphs) -> Tensor:
-        parts: list[Tensor] = []
-        if self.encode_labels is not None:
-            parts.append(self.encode_labels(subgraphs))
-        if self.encode_nodes is not None:
-            if subgraphs.x is None:
-                raise ValueError(
-                    f"the model expects node features of width {self.encode_nodes.in_features}, "
-                    "the graphs have none"
-                )
-            if subgraphs.x.shape[1] != self.encode_nodes.in_features:
-                raise ValueError(
-                    f"the model expects node features of width {self.encode_nodes.in_features}, "
-                    f"the graphs have {subgraphs.x.shape[1]}"
-                )
-            x = self.encode_nodes(subgraphs.x.to(self.dtype))
-            parts.append(ops.spread_nodes(x, subgraphs))
-        if not parts:  # the paper's convention where there are no attributes
-            shape = (subgraphs.num_rows, self.hidden_channels)
-            return torch.ones(shape, dtype=self.dtype, device=subgraphs.device)
-        return parts[0] if len(parts) == 1 else parts[0] + parts[1]
-
     # -- readout, in three steps that can be taken root by root --------------------------------
 
     def pooled(self, subgraphs: Subgraphs) -> Tensor:
-        """Rows pooled to roots, [N, D]; at edge level with two identifiers to edges, [E, D].
+        """Rows pooled to roots, [N, parts D]; at edge level with two identifiers to edges.
 
-        A root's vector is the sum or mean of its branches' and depends on no other root.
+        The context aside, a root's vector is the sum or mean of its branches' and depends on no
+        other root.
         """
-        branches = self.edge_readout(self.rows(subgraphs), subgraphs)  # [B, D]
+        h = self.rows(subgraphs)
+        gate = None if self.gate is None else self.gate(self.gate_labels, subgraphs)
+        branches = self.edge_readout(h, subgraphs, gate)  # [B, D]
+        context = None
+        if "context" in self.parts:
+            context = ops.pool_context(h, subgraphs, self.pool)  # [N, D]
         if self.level == "edge" and self.identifiers == 2:
-            return read_edges(branches, subgraphs)
-        return ops.pool_branches(branches, subgraphs, self.node_readout.reduce)
+            edges = read_edges(branches, subgraphs)  # [E, D]
+            return edges if context is None else torch.cat([edges, _ends(context, subgraphs)], 1)
+        return self.node_readout.pool(branches, subgraphs, context)
 
     def states(self, pooled: Tensor) -> Tensor:
         """What follows the pool, vector by vector: [N | E, D] to the same."""
@@ -232,13 +336,13 @@ class IdentifierGNN(nn.Module):
         At node level, and at edge level with two identifiers, each state gives its own.
         """
         if self.level == "edge" and self.identifiers != 2:
-            states = torch.cat([states[graphs.edge_to_node], states[graphs.neighbor]], dim=1)
+            states = _ends(states, graphs)
         elif self.level == "graph":
             states = self.graph_readout(states, graphs)
         result: Tensor = self.head(states)
         return result
 
 
-def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
+def _ends(nodes: Tensor, graphs: GraphStore) -> Tensor:
+    """The states of both ends of each edge, [N, D] to [E, 2 D]."""
+    return torch.cat([nodes[graphs.edge_to_node], nodes[graphs.neighbor]], dim=1)

@@ -1,4 +1,4 @@
-"""Layers: convs on rows, label encoders, readouts."""
+"""Layers: convs on rows, encoders of labels and features, readouts."""
 
 from i2gnn.nn.convs import (
     CONVS,
@@ -11,25 +11,50 @@ from i2gnn.nn.convs import (
     SumConv,
     make_conv,
 )
-from i2gnn.nn.encoders import InjectLabels, LabelEncoder
-from i2gnn.nn.mlp import mlp
-from i2gnn.nn.readouts import EdgeReadout, GraphReadout, NodeReadout, read_edges
+from i2gnn.nn.encoders import InjectLabels, LabelEncoder, LabelGate
+from i2gnn.nn.features import ConcatEncoder, FeatureEncoder
+from i2gnn.nn.layers import Layer, MixNodeStates
+from i2gnn.nn.norms import BatchNorm, Norm, make_norm
+from i2gnn.nn.perceptron import linear_of_parts, mlp
+from i2gnn.nn.readouts import (
+    EdgeReadout,
+    GraphReadout,
+    NodeReadout,
+    parse_readout,
+    read_branches,
+    read_edges,
+    read_nodes,
+)
+from i2gnn.nn.virtual_node import VirtualNode
 
 __all__ = [
     "CONVS",
     "GIN",
     "GINE",
+    "BatchNorm",
+    "ConcatEncoder",
     "Conv",
     "EdgeReadout",
+    "FeatureEncoder",
     "GatedGraph",
     "GraphConv",
     "GraphReadout",
     "InjectLabels",
     "LabelEncoder",
+    "LabelGate",
+    "Layer",
+    "MixNodeStates",
     "NNConv",
     "NodeReadout",
+    "Norm",
     "SumConv",
+    "VirtualNode",
+    "linear_of_parts",
     "make_conv",
+    "make_norm",
     "mlp",
+    "parse_readout",
+    "read_branches",
     "read_edges",
+    "read_nodes",
 ]

@@ -1,17 +1,21 @@
 """Message-passing layers lifted to rows: each passes messages inside every subgraph (Eq. 6).
 
-All share one signature, `conv(h, subgraphs, edge_attr)`: [R, D_in] rows to [R, D_out], where
-`edge_attr` [E, F] are the edge features of the graphs, or None.
+All share one signature, `conv(h, subgraphs, edge_attr, z)`: [R, D_in] rows to [R, D_out]. There,
+`edge_attr` [E, F] are the edge features of the graphs, or None, and `z` are embedded labels that
+stand beside the states: where they are given, the layer works on [h, z], D_in wide together.
 """
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from i2gnn import ops
-from i2gnn.nn.mlp import mlp
+from i2gnn.nn.features import FeatureEncoder
+from i2gnn.nn.norms import Norm
+from i2gnn.nn.perceptron import linear_of_parts, mlp
 from i2gnn.subgraphs.structure import Subgraphs
 
 __all__ = [
@@ -34,9 +38,11 @@ class Conv(nn.Module):
         needs_edge_attr: Whether the layer cannot run without edge features.
         ends_in_activation: Whether its output is already the result of a non-linearity, so that
             a network should not add one.
+        has_mlp: Whether an MLP follows the messages, whose width and normalisation are options.
     """
 
     needs_edge_attr = False
+    has_mlp = False
     ends_in_activation = False
 
     def __init__(self, in_channels: int, out_channels: int) -> None:
@@ -44,7 +50,13 @@ class Conv(nn.Module):
         self.in_channels = in_channels
         self.out_channels = out_channels
 
-    def forward(self, h: Tensor, subgraphs: Subgraphs, edge_attr: Tensor | None = None) -> Tensor:
+    def forward(
+        self,
+        h: Tensor,
+        subgraphs: Subgraphs,
+        edge_attr: Tensor | None = None,
+        z: Tensor | None = None,
+    ) -> Tensor:
         """[R, in_channels] to [R, out_channels]."""
         raise NotImplementedError
 
@@ -56,8 +68,15 @@ class Conv(nn.Module):
 class SumConv(Conv):
     """Base of the layers that see their neighbours only as a sum: h' = update(h, sum of h[l])."""
 
-    def forward(self, h: Tensor, subgraphs: Subgraphs, edge_attr: Tensor | None = None) -> Tensor:
+    def forward(
+        self,
+        h: Tensor,
+        subgraphs: Subgraphs,
+        edge_attr: Tensor | None = None,
+        z: Tensor | None = None,
+    ) -> Tensor:
         """[R, in_channels] to [R, out_channels]; edge features are not used."""
+        h = _join(h, z)
         return self.update(h, ops.aggregate(h, subgraphs))
 
     def update(self, h: Tensor, message: Tensor) -> Tensor:
@@ -69,12 +88,22 @@ class GIN(SumConv):
     """Graph isomorphism layer (Xu et al. 2019).
 
     h'[i,j,k] = mlp((1 + eps) h[i,j,k] + sum of h[i,j,l] over l in N_i(k))
+
+    Args:
+        in_channels: Width of the input.
+        out_channels: Width of the output.
+        expansion: Hidden width of the MLP, in widths of the input.
+        norm: Normalisation inside the MLP.
     """
 
-    def __init__(self, in_channels: int, out_channels: int) -> None:
+    has_mlp = True
+
+    def __init__(
+        self, in_channels: int, out_channels: int, expansion: int = 1, norm: Norm = "none"
+    ) -> None:
         super().__init__(in_channels, out_channels)
         self.eps = nn.Parameter(torch.zeros(()))
-        self.mlp = mlp([in_channels, out_channels, out_channels])
+        self.mlp = mlp([in_channels, expansion * in_channels, out_channels], norm=norm)
 
     def update(self, h: Tensor, message: Tensor) -> Tensor:
         """[n, in_channels] each to [n, out_channels]."""
@@ -85,22 +114,55 @@ class GIN(SumConv):
 class GINE(Conv):
     """Graph isomorphism layer with edge features (Hu et al. 2020).
 
-    h'[i,j,k] = mlp((1 + eps) h[i,j,k] + sum of relu(h[i,j,l] + W e[k,l]) over l in N_i(k))
+    h'[i,j,k] = mlp((1 + eps) h[i,j,k] + sum of relu(h[i,j,l] + encode(e[k,l])) over l in N_i(k))
+
+    Args:
+        in_channels: Width of the input.
+        out_channels: Width of the output.
+        edge_channels: Number of columns of numbers among the edge features.
+        edge_types: Sizes of their columns of types; see `FeatureEncoder`.
+        expansion: Hidden width of the MLP, in widths of the input.
+        norm: Normalisation inside the MLP.
     """
 
     needs_edge_attr = True
+    has_mlp = True
 
-    def __init__(self, in_channels: int, out_channels: int, edge_channels: int) -> None:
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        edge_channels: int = 0,
+        edge_types: tuple[int, ...] = (),
+        expansion: int = 1,
+        norm: Norm = "none",
+    ) -> None:
         super().__init__(in_channels, out_channels)
         self.eps = nn.Parameter(torch.zeros(()))
-        self.edge = nn.Linear(edge_channels, in_channels)
-        self.mlp = mlp([in_channels, out_channels, out_channels])
+        self.edge = FeatureEncoder(edge_types, edge_channels, in_channels, "edge")
+        self.mlp = mlp([in_channels, expansion * in_channels, out_channels], norm=norm)
 
-    def forward(self, h: Tensor, subgraphs: Subgraphs, edge_attr: Tensor | None = None) -> Tensor:
+    def forward(
+        self,
+        h: Tensor,
+        subgraphs: Subgraphs,
+        edge_attr: Tensor | None = None,
+        z: Tensor | None = None,
+    ) -> Tensor:
         """[R, in_channels] to [R, out_channels]."""
-        message = ops.aggregate(h, subgraphs, self.edge(_require(edge_attr, self)))
-        result: Tensor = self.mlp((1 + self.eps) * h + message)
-        return result
+        # Messages act on each channel alone, so [h, z] need not be put side by side.
+        parts = [h] if z is None else [h, z]
+        edges = self.edge(_require(edge_attr, self)).split([p.shape[1] for p in parts], dim=1)
+        inputs = [
+            (1 + self.eps) * part + ops.aggregate(part, subgraphs, edge)
+            for part, edge in zip(parts, edges, strict=True)
+        ]
+        first, *others = self.mlp
+        assert isinstance(first, nn.Linear)
+        out = linear_of_parts(first, inputs)
+        for module in others:
+            out = module(out)
+        return out
 
 
 class GatedGraph(SumConv):
@@ -125,9 +187,11 @@ class GatedGraph(SumConv):
         h: Tensor,
         subgraphs: Subgraphs,
         edge_attr: Tensor | None = None,
+        z: Tensor | None = None,
         then: ops.Projection | None = None,
     ) -> Tensor:
         """[R, in_channels] to the same; `then` is applied to the result in the same pass."""
+        h = _join(h, z)
         return ops.gated_layer(h, subgraphs, self.weights(), then)
 
     def update(self, h: Tensor, message: Tensor) -> Tensor:
@@ -174,14 +238,30 @@ class NNConv(Conv):
     needs_edge_attr = True
 
     def __init__(
-        self, in_channels: int, out_channels: int, edge_channels: int, hidden_channels: int = 128
+        self,
+        in_channels: int,
+        out_channels: int,
+        edge_channels: int = 0,
+        edge_types: tuple[int, ...] = (),
+        hidden_channels: int = 128,
     ) -> None:
         super().__init__(in_channels, out_channels)
         self.own = nn.Linear(in_channels, out_channels)
-        self.net = mlp([edge_channels, hidden_channels, in_channels * out_channels])
+        self.net = nn.Sequential(
+            FeatureEncoder(edge_types, edge_channels, hidden_channels, "edge"),
+            nn.ReLU(),
+            nn.Linear(hidden_channels, in_channels * out_channels),
+        )
 
-    def forward(self, h: Tensor, subgraphs: Subgraphs, edge_attr: Tensor | None = None) -> Tensor:
+    def forward(
+        self,
+        h: Tensor,
+        subgraphs: Subgraphs,
+        edge_attr: Tensor | None = None,
+        z: Tensor | None = None,
+    ) -> Tensor:
         """[R, in_channels] to [R, out_channels]."""
+        h = _join(h, z)
         kinds, kind_of_edge = torch.unique(_require(edge_attr, self), dim=0, return_inverse=True)
         weights = self.net(kinds).view(len(kinds), self.in_channels, self.out_channels)
         sent_from, sent_to, link = subgraphs.message_rows
@@ -205,17 +285,43 @@ CONVS: dict[str, type[Conv]] = {
 """Layers by the name they have in configs."""
 
 
-def make_conv(name: str, in_channels: int, out_channels: int, edge_channels: int = 0) -> Conv:
-    """Builds a layer by name; `edge_channels` goes to those that use edge features."""
+def make_conv(
+    name: str,
+    in_channels: int,
+    out_channels: int,
+    edge_channels: int = 0,
+    edge_types: tuple[int, ...] = (),
+    expansion: int = 1,
+    norm: Norm = "none",
+) -> Conv:
+    """Builds a layer by name; what does not concern it is left out.
+
+    Args:
+        name: A key of `CONVS`.
+        in_channels: Width of the input.
+        out_channels: Width of the output.
+        edge_channels: Columns of numbers among the edge features, for layers that use them.
+        edge_types: Sizes of the columns of types among them.
+        expansion: Hidden width of the MLP of "gin" and "gine", in widths of the input.
+        norm: Normalisation inside that MLP.
+    """
     if name not in CONVS:
         raise ValueError(f"unknown conv {name!r}; expected one of {', '.join(CONVS)}")
-    conv = CONVS[name]
-    if not conv.needs_edge_attr:
-        return conv(in_channels, out_channels)
-    if edge_channels < 1:
-        raise ValueError(f"conv {name!r} uses edge features; pass edge_channels of at least 1")
-    with_edges: Callable[[int, int, int], Conv] = conv
-    return with_edges(in_channels, out_channels, edge_channels)
+    kind: Callable[..., Conv] = CONVS[name]
+    options: dict[str, Any] = {}
+    if CONVS[name].needs_edge_attr:
+        if edge_channels < 1 and not edge_types:
+            raise ValueError(
+                f"conv {name!r} uses edge features; pass edge_channels of at least 1, or edge_types"
+            )
+        options |= {"edge_channels": edge_channels, "edge_types": edge_types}
+    if CONVS[name].has_mlp:
+        options |= {"expansion": expansion, "norm": norm}
+    return kind(in_channels, out_channels, **options)
+
+
+def _join(h: Tensor, z: Tensor | None) -> Tensor:
+    return h if z is None else torch.cat([h, z], dim=1)
 
 
 def _require(edge_attr: Tensor | None, conv: Conv) -> Tensor:

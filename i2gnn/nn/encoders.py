@@ -1,4 +1,4 @@
-"""From labels and node features to the first states, and labels again in later layers."""
+"""Labels: as states, mixed into states, as gates."""
 
 import torch
 from torch import Tensor, nn
@@ -7,7 +7,7 @@ from i2gnn import ops
 from i2gnn.subgraphs.labels import label_sizes
 from i2gnn.subgraphs.structure import Subgraphs
 
-__all__ = ["InjectLabels", "LabelEncoder"]
+__all__ = ["InjectLabels", "LabelEncoder", "LabelGate"]
 
 
 class LabelEncoder(nn.Module):
@@ -28,6 +28,7 @@ class LabelEncoder(nn.Module):
     def __init__(self, kinds: tuple[str, ...], hops: int, identifiers: int, channels: int) -> None:
         super().__init__()
         self.kinds = kinds
+        self.channels = channels
         self.sizes = label_sizes(kinds, hops, identifiers)
         self.tables = nn.ParameterList(torch.randn(size, channels) for size in self.sizes)
         self.resistance = nn.Linear(identifiers, channels) if "resistance" in kinds else None
@@ -101,3 +102,25 @@ class InjectLabels(nn.Module):
         weight_h, weight_z = self.linear.weight.t().chunk(2)
         table = torch.addmm(self.linear.bias, self.labels.combinations(), weight_z)
         return ops.Projection(weight_h, table)
+
+
+class LabelGate(nn.Module):
+    """How much of each channel of a row a pool lets through, by the row's labels.
+
+        gate[r] = sigmoid(W z[r] + b)
+
+    Args:
+        label_channels: Width of the label embeddings z.
+        channels: Width D of the rows.
+
+    Shapes:
+        returns: [R, D], values between 0 and 1.
+    """
+
+    def __init__(self, label_channels: int, channels: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(label_channels, channels)
+
+    def forward(self, labels: LabelEncoder, subgraphs: Subgraphs) -> Tensor:
+        """The gates of all rows, [R, D]."""
+        return torch.sigmoid(labels(subgraphs, then=(self.linear.weight.t(), self.linear.bias)))

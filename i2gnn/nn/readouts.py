@@ -1,32 +1,107 @@
 """Readouts: rows to branches, branches to nodes, nodes to graphs (Eqs. 7 to 9).
 
-Each is a pool along one map, followed by an MLP unless `with_mlp=False`.
+Each is a pool along one map, followed by an MLP unless `with_mlp=False`. What a subgraph and a node
+hand on is a choice of parts:
+
+| part    | of the subgraph (i, j)                       | of the node i                     |
+|---------|----------------------------------------------|-----------------------------------|
+| nodes   | pool of h[i,j,k] over k                      | pool of that over j               |
+| center  | the row at the root, h[i,j,i]                | pool of that over j               |
+| side    | the row at the branch, h[i,j,j]              | pool of that over j               |
+| context | -                                            | pool of h[a,b,i] over all (a, b)  |
+
+All but the context may be gated: h[i,j,k] is then multiplied by gate[i,j,k] first.
 """
 
+import torch
 from torch import Tensor, nn
 
 from i2gnn import ops
 from i2gnn.graphs.store import GraphStore
-from i2gnn.nn.mlp import mlp
+from i2gnn.nn.perceptron import mlp
 from i2gnn.ops import Reduce
 from i2gnn.subgraphs.structure import Subgraphs
 
-__all__ = ["EdgeReadout", "GraphReadout", "NodeReadout", "read_edges"]
+__all__ = [
+    "PARTS",
+    "EdgeReadout",
+    "GraphReadout",
+    "NodeReadout",
+    "parse_readout",
+    "read_branches",
+    "read_edges",
+    "read_nodes",
+]
+
+PARTS = ("nodes", "center", "side", "context")
+
+
+def parse_readout(readout: str, identifiers: int) -> tuple[str, ...]:
+    """Splits "nodes+center" into its parts, in the order of `PARTS`.
+
+    Example:
+        >>> parse_readout("context+nodes", identifiers=2)
+        ('nodes', 'context')
+    """
+    parts = readout.split("+")
+    unknown = [part for part in parts if part not in PARTS]
+    if unknown:
+        raise ValueError(f"unknown readout {unknown[0]!r}; expected {', '.join(PARTS)}")
+    for part, needed in (("center", 1), ("side", 2), ("context", 1)):
+        if part in parts and identifiers < needed:
+            raise ValueError(f"readout {part!r} needs {needed} identifiers, not {identifiers}")
+    if parts == ["context"]:
+        raise ValueError("readout 'context' says nothing of a subgraph; add one of nodes, center")
+    return tuple(part for part in PARTS if part in parts)
+
+
+def read_branches(
+    h: Tensor,
+    subgraphs: Subgraphs,
+    parts: tuple[str, ...] = ("nodes",),
+    reduce: Reduce = "sum",
+    gate: Tensor | None = None,
+) -> Tensor:
+    """The parts of each subgraph side by side: [R, D] rows to [B, parts D] (the context aside)."""
+    h = h if gate is None else gate * h
+    read = {
+        "nodes": lambda: ops.pool_nodes(h, subgraphs, reduce),
+        "center": lambda: h.index_select(0, subgraphs.row_of_root),
+        "side": lambda: h.index_select(0, subgraphs.row_of_branch),
+    }
+    found = [read[part]() for part in parts if part != "context"]
+    return found[0] if len(found) == 1 else torch.cat(found, dim=1)
+
+
+def read_nodes(
+    h: Tensor,
+    subgraphs: Subgraphs,
+    parts: tuple[str, ...] = ("nodes",),
+    reduce: Reduce = "sum",
+    gate: Tensor | None = None,
+) -> Tensor:
+    """The parts of each node side by side: [R, D] rows to [N, parts D]."""
+    nodes = ops.pool_branches(read_branches(h, subgraphs, parts, reduce, gate), subgraphs, reduce)
+    if "context" not in parts:
+        return nodes
+    return torch.cat([nodes, ops.pool_context(h, subgraphs, reduce)], dim=1)
 
 
 class EdgeReadout(nn.Module):
-    """Pools the rows of each subgraph into one vector (edge readout, Eq. 7).
+    """Reads each subgraph into one vector (edge readout, Eq. 7).
 
-        h[i,j] = mlp(sum of h[i,j,k] over k in V_i)
+        h[i,j] = mlp([pool of h[i,j,k] over k in V_i, and other parts])
 
     Args:
-        channels: Width D of the rows, unchanged by the readout.
+        channels: Width D of the rows.
         reduce: "sum" or "mean".
-        with_mlp: Whether an MLP follows the pool.
+        with_mlp: Whether an MLP follows, which keeps the width.
+        parts: What to read.
 
     Shapes:
         h: [R, D], one row per (root, node, branch).
-        returns: [B, D], one row per (root, branch).
+        gate: [R, D], or None.
+        returns: [B, parts D], one row per (root, branch).
 
     Example:
         >>> import torch
@@ -37,25 +112,38 @@ class EdgeReadout(nn.Module):
         torch.Size([4, 8])
     """
 
-    def __init__(self, channels: int, reduce: Reduce = "sum", with_mlp: bool = True) -> None:
+    def __init__(
+        self,
+        channels: int,
+        reduce: Reduce = "sum",
+        with_mlp: bool = True,
+        parts: tuple[str, ...] = ("nodes",),
+    ) -> None:
         super().__init__()
         self.reduce = reduce
-        self.mlp = _square_mlp(channels, with_mlp)
+        self.parts = tuple(part for part in parts if part != "context")
+        self.mlp = _square_mlp(len(self.parts) * channels, with_mlp)
 
-    def forward(self, h: Tensor, subgraphs: Subgraphs) -> Tensor:
-        """[R, D] to [B, D]."""
-        result: Tensor = self.mlp(ops.pool_nodes(h, subgraphs, self.reduce))
+    def forward(self, h: Tensor, subgraphs: Subgraphs, gate: Tensor | None = None) -> Tensor:
+        """[R, D] to [B, parts D]."""
+        result: Tensor = self.mlp(read_branches(h, subgraphs, self.parts, self.reduce, gate))
         return result
 
 
 class NodeReadout(nn.Module):
     """Pools the branches of each root into one vector (node readout, Eq. 8).
 
-        h[i] = mlp(sum of h[i,j] over the branches j of i)
+        h[i] = mlp([pool of h[i,j] over the branches j of i, context of i if given])
+
+    Args:
+        channels: Width of the result: that of the branches and of the context together.
+        reduce: "sum" or "mean".
+        with_mlp: Whether an MLP follows.
 
     Shapes:
         h: [B, D].
-        returns: [N, D].
+        context: [N, D'], or None.
+        returns: [N, D + D'].
     """
 
     def __init__(self, channels: int, reduce: Reduce = "sum", with_mlp: bool = True) -> None:
@@ -63,10 +151,15 @@ class NodeReadout(nn.Module):
         self.reduce = reduce
         self.mlp = _square_mlp(channels, with_mlp)
 
-    def forward(self, h: Tensor, subgraphs: Subgraphs) -> Tensor:
-        """[B, D] to [N, D]."""
-        result: Tensor = self.mlp(ops.pool_branches(h, subgraphs, self.reduce))
+    def forward(self, h: Tensor, subgraphs: Subgraphs, context: Tensor | None = None) -> Tensor:
+        """[B, D] to [N, channels]."""
+        result: Tensor = self.mlp(self.pool(h, subgraphs, context))
         return result
+
+    def pool(self, h: Tensor, subgraphs: Subgraphs, context: Tensor | None = None) -> Tensor:
+        """What the MLP sees: the pooled branches and the context side by side."""
+        nodes = ops.pool_branches(h, subgraphs, self.reduce)
+        return nodes if context is None else torch.cat([nodes, context], dim=1)
 
 
 class GraphReadout(nn.Module):

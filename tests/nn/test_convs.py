@@ -55,7 +55,7 @@ def pyg_twin(conv):
         return pyg.GINConv(conv.mlp, train_eps=True).double()
     if isinstance(conv, GINE):
         twin = pyg.GINEConv(conv.mlp, train_eps=True, edge_dim=3).double()
-        twin.lin.load_state_dict(conv.edge.state_dict())
+        twin.lin.load_state_dict(conv.edge.linear.state_dict())
     elif isinstance(conv, GatedGraph):
         twin = pyg.GatedGraphConv(5, num_layers=1).double()
         twin.weight.data[0] = conv.weight.data

@@ -1,0 +1,127 @@
+"""One layer of a network: message passing inside subgraphs, and what the paper's models add."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from i2gnn import ops
+from i2gnn.nn.convs import Conv
+from i2gnn.nn.encoders import LabelEncoder, LabelGate
+from i2gnn.nn.norms import Norm, make_norm
+from i2gnn.nn.perceptron import mlp
+from i2gnn.nn.readouts import read_nodes
+from i2gnn.ops import Reduce
+from i2gnn.subgraphs.structure import Subgraphs
+
+__all__ = ["Layer", "MixNodeStates"]
+
+
+class MixNodeStates(nn.Module):
+    """Lets the subgraphs hear of each other: every row sees the pooled state of its node k.
+
+        p[k]       = the parts of node k, gated by the labels z        (`i2gnn.nn.readouts`)
+        h'[i,j,k]  = W_2 relu(W_1 [h[i,j,k], p[k]] + b_1) + b_2
+
+    This is the paper's h[i,j,k] <- h[i,j,k] (+) h[k] (Appendix, ZINC). The part of W_1 that meets p
+    is applied to N nodes before they are spread, so nothing wider than the hidden layer, 2 D, is
+    ever made per row.
+
+    Args:
+        channels: Width D of the rows.
+        parts: What of each node to read.
+        reduce: "sum" or "mean".
+        label_channels: Width of the label embeddings behind the gate; 0 for no gate.
+
+    Shapes:
+        h: [R, D].
+        returns: [R, D].
+    """
+
+    def __init__(
+        self, channels: int, parts: tuple[str, ...], reduce: Reduce, label_channels: int = 0
+    ) -> None:
+        super().__init__()
+        self.parts = parts
+        self.reduce = reduce
+        self.gate = LabelGate(label_channels, channels) if label_channels else None
+        self.mlp = mlp([(1 + len(parts)) * channels, 2 * channels, channels])
+
+    def forward(self, h: Tensor, subgraphs: Subgraphs, labels: LabelEncoder | None) -> Tensor:
+        """[R, D] to [R, D]; `labels` embeds what the gate sees."""
+        gate = None if self.gate is None else self.gate(labels, subgraphs)
+        states = read_nodes(h, subgraphs, self.parts, self.reduce, gate)  # [N, parts D]
+        first, *others = self.mlp
+        assert isinstance(first, nn.Linear)
+        weight_h, weight_p = torch.split(first.weight.t(), [h.shape[1], states.shape[1]])
+        from_nodes = torch.addmm(first.bias, states, weight_p)  # [N, 2 D]
+        out = torch.addmm(ops.spread_nodes(from_nodes, subgraphs), h, weight_h)  # [R, 2 D]
+        for module in others:
+            out = module(out)
+        return out
+
+
+class Layer(nn.Module):
+    """A conv, and around it everything that is an option.
+
+        m = conv(h), or conv([h, z]) with the layer's own label embeddings z
+        m = mix(m)                                see `MixNodeStates`
+        m = dropout(elu(norm(m)))
+        h = m + h                                 if `residual`, where the widths agree
+
+    Args:
+        conv: Message passing.
+        labels: Label embeddings of this layer, for `concat` and for the gate of `mix`.
+        concat: Whether the conv sees them beside h.
+        mix: Exchange between the subgraphs, or None.
+        norm: "batch" or "none".
+        activation: Whether an ELU follows; never right behind a conv that ends in one.
+        dropout: Probability of a zero.
+        residual: Whether the input is added.
+
+    Shapes:
+        h: [R, conv.in_channels], less the width of z with `concat`.
+        edge_attr: [E, F], or None.
+        returns: [R, conv.out_channels].
+    """
+
+    def __init__(
+        self,
+        conv: Conv,
+        *,
+        labels: LabelEncoder | None = None,
+        concat: bool = False,
+        mix: MixNodeStates | None = None,
+        norm: Norm = "none",
+        activation: bool = True,
+        dropout: float = 0.0,
+        residual: bool = False,
+    ) -> None:
+        super().__init__()
+        self.conv = conv
+        self.labels = labels
+        self.concat = concat
+        self.mix = mix
+        self.norm = make_norm(norm, conv.out_channels)
+        done = conv.ends_in_activation and mix is None and norm == "none"
+        self.activation = activation and not done
+        self.dropout = dropout
+        self.residual = residual
+
+    @property
+    def only_conv(self) -> bool:
+        """Whether the layer is its conv and nothing else."""
+        extras = (self.concat, self.mix, self.activation, self.dropout, self.residual)
+        return not any(extras) and isinstance(self.norm, nn.Identity)
+
+    def forward(self, h: Tensor, subgraphs: Subgraphs, edge_attr: Tensor | None = None) -> Tensor:
+        """[R, in_channels] to [R, out_channels]."""
+        z = self.labels(subgraphs) if self.labels is not None and self.concat else None
+        m: Tensor = self.conv(h, subgraphs, edge_attr, z)
+        if self.mix is not None:
+            m = self.mix(m, subgraphs, self.labels)
+        m = self.norm(m)
+        if self.activation:
+            m = functional.elu(m)
+        if self.dropout:
+            m = functional.dropout(m, self.dropout, self.training)
+        return m + h if self.residual and m.shape == h.shape else m

@@ -1,0 +1,33 @@
+"""Normalisation over rows."""
+
+from typing import Literal
+
+from torch import Tensor, nn
+from torch.nn import functional
+
+__all__ = ["BatchNorm", "Norm", "make_norm"]
+
+Norm = Literal["none", "batch"]
+
+
+class BatchNorm(nn.BatchNorm1d):
+    """Batch normalisation of [n, D], defined for every n.
+
+    Fewer than two rows have no spread: in training they are normalised by the running statistics,
+    which they leave alone, as in evaluation.
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        """[n, D] to the same."""
+        if self.training and len(input) < 2:
+            return functional.batch_norm(
+                input, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps
+            )
+        return super().forward(input)
+
+
+def make_norm(norm: Norm, channels: int) -> nn.Module:
+    """The normalisation of that name: "batch", or "none", which does nothing."""
+    if norm not in ("none", "batch"):
+        raise ValueError(f"norm must be one of none, batch, got {norm!r}")
+    return BatchNorm(channels) if norm == "batch" else nn.Identity()

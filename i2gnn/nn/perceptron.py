@@ -1,0 +1,40 @@
+"""Multi-layer perceptrons, used by convs, readouts and heads."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from i2gnn.nn.norms import Norm, make_norm
+
+__all__ = ["linear_of_parts", "mlp"]
+
+
+def mlp(
+    widths: Sequence[int], activation: type[nn.Module] = nn.ReLU, norm: Norm = "none"
+) -> nn.Sequential:
+    """Linear layers of the given widths; between them a normalisation, if any, and an activation.
+
+    Example:
+        >>> mlp([64, 32, 1], nn.ELU)
+        Sequential(
+          (0): Linear(in_features=64, out_features=32, bias=True)
+          (1): ELU(alpha=1.0)
+          (2): Linear(in_features=32, out_features=1, bias=True)
+        )
+    """
+    layers: list[nn.Module] = [nn.Linear(widths[0], widths[1])]
+    for before, after in zip(widths[1:-1], widths[2:], strict=True):
+        if norm != "none":
+            layers.append(make_norm(norm, before))
+        layers += [activation(), nn.Linear(before, after)]
+    return nn.Sequential(*layers)
+
+
+def linear_of_parts(linear: nn.Linear, parts: Sequence[Tensor]) -> Tensor:
+    """linear([part, part, ...]) without making the concatenation, [n, D_part] each to [n, D']."""
+    weights = torch.split(linear.weight.t(), [part.shape[1] for part in parts])
+    out: Tensor = linear.bias
+    for part, weight in zip(parts, weights, strict=True):
+        out = torch.addmm(out, part, weight)
+    return out
