@@ -1,6 +1,7 @@
 """Models: I²-GNN, its siblings with other numbers of identifiers, and the paper's other models."""
 
 from i2gnn.models.base import Network
+from i2gnn.models.gnnak import GNNAKPlain, GNNAKPlus
 from i2gnn.models.i2gnn import I2GNN
 from i2gnn.models.mpnn import MPNN
 from i2gnn.models.network import IdentifierGNN
@@ -14,6 +15,8 @@ __all__ = [
     "MPNN",
     "PPGN",
     "REGISTRY",
+    "GNNAKPlain",
+    "GNNAKPlus",
     "IdentifierGNN",
     "ModelEntry",
     "Network",

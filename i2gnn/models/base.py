@@ -9,11 +9,11 @@ from torch import Tensor, nn
 from i2gnn import ops
 from i2gnn.graphs.raw import Level
 from i2gnn.graphs.store import GraphStore
-from i2gnn.nn import mlp
+from i2gnn.nn import FeatureEncoder, mlp
 from i2gnn.ops import Reduce
 from i2gnn.subgraphs import as_subgraphs
 
-__all__ = ["Network", "NodeNetwork", "as_graphs", "check_choice", "checked_features"]
+__all__ = ["Network", "NodeNetwork", "as_graphs", "check_choice"]
 
 
 class Network(nn.Module):
@@ -67,7 +67,8 @@ class NodeNetwork(Network):
     `head` is an MLP of widths D (2 D for edges), D / 2, D / 4, out_channels.
 
     Args:
-        in_channels: Width of the node features; 0 if there are none.
+        in_channels: Columns of numbers among the node features; they follow those of types.
+        node_types: For each column of types among the node features, how many types there are.
         hidden_channels: Width D of all states.
         num_layers: Number of layers, checked here and built by the subclass.
         out_channels: Number of outputs per node, edge or graph.
@@ -79,6 +80,7 @@ class NodeNetwork(Network):
         self,
         *,
         in_channels: int,
+        node_types: tuple[int, ...],
         hidden_channels: int,
         num_layers: int,
         out_channels: int,
@@ -92,10 +94,11 @@ class NodeNetwork(Network):
             raise ValueError(f"num_layers must be at least 1, got {num_layers}")
         width = hidden_channels
         self.hidden_channels = width
-        self.in_channels = in_channels
         self.pool: Reduce = pool
         self.level = level
-        self.encode_nodes = nn.Linear(in_channels, width) if in_channels else None
+        self.encode_nodes: FeatureEncoder | None = None
+        if in_channels or node_types:
+            self.encode_nodes = FeatureEncoder(node_types, in_channels, width)
         ends = 2 * width if level == "edge" else width
         self.head = mlp([ends, max(width // 2, 1), max(width // 4, 1), out_channels], nn.ELU)
 
@@ -104,8 +107,7 @@ class NodeNetwork(Network):
         if self.encode_nodes is None:
             shape = (graphs.num_nodes, self.hidden_channels)
             return torch.ones(shape, dtype=self.dtype, device=graphs.device)
-        x = checked_features("node", graphs.x, self.in_channels)
-        result: Tensor = self.encode_nodes(x.to(self.dtype))
+        result: Tensor = self.encode_nodes(graphs.x)
         return result
 
     def read(self, h: Tensor, graphs: GraphStore) -> Tensor:
@@ -121,16 +123,6 @@ class NodeNetwork(Network):
 def as_graphs(batch: Any) -> GraphStore:
     """The store behind a batch: itself, or what PyG collated from `BranchedEgoNets`."""
     return batch if isinstance(batch, GraphStore) else as_subgraphs(batch)
-
-
-def checked_features(kind: str, values: Tensor | None, width: int) -> Tensor:
-    """The "node" or "edge" features of graphs; raises unless they have the expected width."""
-    found = "none" if values is None else values.shape[1]
-    if values is None or found != width:
-        raise ValueError(
-            f"the model expects {kind} features of width {width}, the graphs have {found}"
-        )
-    return values
 
 
 def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:

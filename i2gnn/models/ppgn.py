@@ -5,12 +5,14 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from i2gnn.graphs.raw import Level
 from i2gnn.graphs.store import GraphStore
-from i2gnn.models.base import Network, as_graphs, check_choice, checked_features
+from i2gnn.models.base import Network, as_graphs, check_choice
 from i2gnn.models.cells import Cells, Product, cells_of, multiply
 from i2gnn.nn import mlp
+from i2gnn.nn.features import split_features
 from i2gnn.ops import Reduce
 
 __all__ = ["PPGN"]
@@ -32,8 +34,11 @@ class PPGN(Network):
     the former and has none of the latter.
 
     Args:
-        in_channels: Width of the node features; 0 if there are none.
-        edge_channels: Width of the edge features; 0 if there are none.
+        in_channels: Columns of numbers among the node features; they follow those of types.
+        node_types: For each column of types among the node features, how many types there are;
+            they enter as one-hot vectors.
+        edge_channels: Columns of numbers among the edge features.
+        edge_types: As `node_types`, for the edge features.
         hidden_channels: Width D of all states.
         num_layers: Number of blocks.
         out_channels: Number of outputs per node, edge or graph.
@@ -56,7 +61,9 @@ class PPGN(Network):
         self,
         *,
         in_channels: int = 0,
+        node_types: tuple[int, ...] = (),
         edge_channels: int = 0,
+        edge_types: tuple[int, ...] = (),
         hidden_channels: int = 64,
         num_layers: int = 4,
         out_channels: int = 1,
@@ -72,13 +79,14 @@ class PPGN(Network):
         for name, value in (("num_layers", num_layers), ("mlp_depth", mlp_depth)):
             if value < 1:
                 raise ValueError(f"{name} must be at least 1, got {value}")
-        self.in_channels = in_channels
-        self.edge_channels = edge_channels
+        self.node_features = (tuple(node_types), in_channels)
+        self.edge_features = (tuple(edge_types), edge_channels)
+        self.start_widths = [2, sum(node_types) + in_channels, sum(edge_types) + edge_channels]
         self.pool = pool
         self.level = level
         self.product = product
         width = hidden_channels
-        widths = [2 + in_channels + edge_channels] + [width] * num_layers
+        widths = [sum(self.start_widths)] + [width] * num_layers
         self.blocks = nn.ModuleList(
             PPGNBlock(before, after, mlp_depth)
             for before, after in zip(widths[:-1], widths[1:], strict=True)
@@ -107,18 +115,17 @@ class PPGN(Network):
         return graphs
 
     def _start(self, graphs: GraphStore, cells: Cells) -> Tensor:
-        """First states of the cells, [C, 2 + in_channels + edge_channels]."""
-        shape = (len(cells.row), 2 + self.in_channels + self.edge_channels)
+        """First states of the cells, [C, sum of start_widths]."""
+        shape = (len(cells.row), sum(self.start_widths))
         z = torch.zeros(shape, dtype=self.dtype, device=graphs.device)
+        marks, of_nodes, of_edges = torch.split(z, self.start_widths, dim=1)  # views
         edges, nodes = cells.at(graphs.edge_to_node, graphs.neighbor), cells.diagonal
-        z[edges, 0] = 1
-        z[nodes, 1] = 1
-        if self.in_channels:
-            x = checked_features("node", graphs.x, self.in_channels)
-            z[nodes, 2 : 2 + self.in_channels] = x.to(self.dtype)
-        if self.edge_channels:
-            edge_attr = checked_features("edge", graphs.edge_attr, self.edge_channels)
-            z[edges, 2 + self.in_channels :] = edge_attr.to(self.dtype)
+        marks[edges, 0] = 1
+        marks[nodes, 1] = 1
+        if of_nodes.shape[1]:
+            of_nodes[nodes] = _one_hot(graphs.x, *self.node_features, "node").to(z.dtype)
+        if of_edges.shape[1]:
+            of_edges[edges] = _one_hot(graphs.edge_attr, *self.edge_features, "edge").to(z.dtype)
         return z
 
     def _read_nodes(self, z: Tensor, graphs: GraphStore, cells: Cells) -> Tensor:
@@ -166,3 +173,10 @@ class PPGNBlock(nn.Module):
 def _read_edges(z: Tensor, graphs: GraphStore, cells: Cells) -> Tensor:
     a, b = graphs.edge_to_node, graphs.neighbor
     return torch.cat([z[cells.at(a, b)], z[cells.at(b, a)]], dim=1)
+
+
+def _one_hot(features: Tensor | None, types: tuple[int, ...], numbers: int, what: str) -> Tensor:
+    """Types as one-hot vectors beside the numbers: [n, F] to [n, sum of types + numbers]."""
+    columns, rest = split_features(features, types, numbers, what)
+    hot = [functional.one_hot(c, size) for c, size in zip(columns.unbind(1), types, strict=True)]
+    return torch.cat([*hot, rest], dim=1)

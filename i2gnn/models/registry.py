@@ -9,6 +9,7 @@ from typing import Any
 from torch import nn
 
 from i2gnn.models.base import Network
+from i2gnn.models.gnnak import GNNAKPlain, GNNAKPlus
 from i2gnn.models.i2gnn import I2GNN
 from i2gnn.models.mpnn import MPNN
 from i2gnn.models.ppgn import PPGN
@@ -117,7 +118,7 @@ _ENTRIES = (
         time="m D + n D^2",
         memory="n D",
         tables=(1, 2, 3, 5, 9, 12, 14),
-        preset={"hidden_channels": 32, "num_layers": 4, "conv": "gated", "pool": "sum"},
+        preset={"hidden_channels": 32, "num_layers": 4, "conv": "gated", "head_channels": (32, 16)},
         published="27k",
     ),
     ModelEntry(
@@ -131,6 +132,29 @@ _ENTRIES = (
         tables=(1, 2, 3, 4, 5, 9, 12, 14),
         preset=GATED | {"labels": "spd_pred"},
         published="127k",
+    ),
+    ModelEntry(
+        name="gnnak_plus",
+        title="GNN-AK+",
+        model=GNNAKPlus,
+        summary="ego-nets as kernels: centroid, subgraph and context, gated by distance",
+        identifiers=1,
+        time="n s (d D + D^2)",
+        memory="n s D",
+        tables=(1, 5),
+        preset=COUNTING | {"conv": "gin", "hops": 3, "pool": "sum"},
+    ),
+    ModelEntry(
+        name="gnnak_plain",
+        title="GNNAK+",
+        model=GNNAKPlain,
+        summary="the paper's plainer GNN-AK+, rows overwritten by the state of their node",
+        identifiers=1,
+        time="n s (d D + D^2)",
+        memory="n s D",
+        tables=(2, 3, 9, 12),
+        preset=GATED | {"labels": "spd_pred"},
+        published="251k",
     ),
     ModelEntry(
         name="i2gnn",
