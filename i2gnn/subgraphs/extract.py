@@ -18,7 +18,7 @@ from i2gnn.subgraphs.neighborhood import induced, neighborhood
 from i2gnn.subgraphs.sizes import SubgraphSizes, count_subgraphs
 from i2gnn.subgraphs.structure import AXES, Subgraphs
 
-__all__ = ["extract_subgraphs"]
+__all__ = ["cut_out", "extract_from", "extract_subgraphs"]
 
 
 def extract_subgraphs(
@@ -67,17 +67,53 @@ def extract_subgraphs(
         found = cache.read(path, graphs)
         if found is not None:
             return found
-    host, complete = graphs.to("cpu"), roots is None
-    if roots is None:
-        roots = torch.arange(host.num_nodes)
-    else:
-        roots = torch.unique(roots.cpu())
-        nodes = neighborhood(host, roots, hops)
-        host, edges = induced(host, nodes)
-        roots = torch.searchsorted(nodes, roots)
-        branches = None if branches is None else branches.cpu()[edges]
-    sizes = count_subgraphs(
+    host = graphs.to("cpu")
+    if branches is not None:
+        branches = branches.cpu()
+    chosen = None if roots is None else torch.unique(roots.cpu())
+    if chosen is not None:
+        host, chosen, edges = cut_out(host, chosen, hops)
+        branches = None if branches is None else branches[edges]
+    subgraphs = extract_from(
         host,
+        hops=hops,
+        identifiers=identifiers,
+        labels=labels,
+        roots=chosen,
+        branches=branches,
+        progress=progress,
+    )
+    if cache_dir is not None:
+        cache.write(path, subgraphs)
+    return subgraphs
+
+
+def cut_out(graphs: GraphStore, roots: Tensor, hops: int) -> tuple[GraphStore, Tensor, Tensor]:
+    """What the roots see as graphs of its own, the roots in it, and which edges it has.
+
+    `roots` are ascending, and so are those returned.
+    """
+    nodes = neighborhood(graphs, roots, hops)
+    seen, edges = induced(graphs, nodes)
+    return seen, torch.searchsorted(nodes, roots), edges
+
+
+def extract_from(
+    graphs: GraphStore,
+    *,
+    hops: int,
+    identifiers: int,
+    labels: str,
+    roots: Tensor | None = None,
+    branches: Tensor | None = None,
+    progress: bool = False,
+) -> Subgraphs:
+    """Counts, extracts and labels; the arguments have been checked and are on the host.
+
+    Roots, ascending, are nodes of `graphs`, none of which is left out.
+    """
+    sizes = count_subgraphs(
+        graphs,
         hops=hops,
         identifiers=identifiers,
         labels=labels,
@@ -86,11 +122,8 @@ def extract_subgraphs(
         progress=progress,
     )
     sizes.check_memory()
-    subgraphs = _extract(host, sizes, hops, identifiers, branches, complete, progress)
-    subgraphs = attach_labels(subgraphs, kinds, progress)
-    if cache_dir is not None:
-        cache.write(path, subgraphs)
-    return subgraphs
+    subgraphs = _extract(graphs, sizes, hops, identifiers, branches, roots is None, progress)
+    return attach_labels(subgraphs, parse_labels(labels, identifiers), progress)
 
 
 def _check_arguments(
