@@ -14,7 +14,6 @@ from i2gnn.nn import (
     ConcatEncoder,
     EdgeReadout,
     FeatureEncoder,
-    GatedGraph,
     GraphReadout,
     InjectLabels,
     LabelEncoder,
@@ -49,7 +48,7 @@ class IdentifierGNN(Network):
         graphs    h[G]   = readout of h[i] over i                           (level="graph")
         output    head(h), an MLP of widths D, D / 2, D / 4, out_channels
 
-    Subclasses choose `identifiers`; everything else is an argument.
+    Subclasses choose `identifiers`, and ID-GNN messages of two kinds; the rest are arguments.
 
     Args:
         in_channels: Columns of numbers among the node features; they follow those of types.
@@ -64,7 +63,9 @@ class IdentifierGNN(Network):
         conv: Layer: "gated", "gin", "gine", "graph" or "nn".
         expansion: Hidden width of the MLPs in "gin" and "gine", in widths of their input.
         hops: Radius K of the ego-nets.
-        labels: Label kinds joined by "+"; by default "spd", or "none" without identifiers.
+        labels: Label kinds joined by "+"; by default "spd", or "none" for MPNN and ID-GNN.
+        branch_labels: Whether labels tell where the branch is; without them the subgraphs of a
+            root differ in nothing (the paper's ablation "single").
         label_injection: "layer" mixes the labels in before every layer, "input" adds them at the
             start only, "concat" puts them beside the states: every conv works on [h, z].
         norm: "batch" normalises over the rows after every layer and inside the MLPs of convs.
@@ -88,6 +89,8 @@ class IdentifierGNN(Network):
     """
 
     identifiers: ClassVar[int]
+    root_messages: ClassVar[bool] = False
+    usual_labels: ClassVar[str] = "spd"
 
     def __init__(
         self,
@@ -104,6 +107,7 @@ class IdentifierGNN(Network):
         expansion: int = 1,
         hops: int = 3,
         labels: str | None = None,
+        branch_labels: bool = True,
         label_injection: LabelInjection = "layer",
         norm: Norm = "none",
         residual: bool = False,
@@ -131,15 +135,15 @@ class IdentifierGNN(Network):
         self.hidden_channels = width
         self.hops = hops
         self.level = level
-        self.labels = ("spd" if self.identifiers else "none") if labels is None else labels
+        self.pool: Reduce = pool
+        self.parts = parse_readout(readout, self.identifiers)
+        self.labels = self.usual_labels if labels is None else labels
         kinds = parse_labels(self.labels, self.identifiers)
         if gates and not kinds:
             raise ValueError(f"gates need labels, got labels {self.labels!r}")
-        self.pool: Reduce = pool
-        self.parts = parse_readout(readout, self.identifiers)
 
         def label_encoder(channels: int) -> LabelEncoder:
-            return LabelEncoder(kinds, hops, self.identifiers, channels)
+            return LabelEncoder(kinds, hops, self.identifiers, channels, not branch_labels)
 
         self.encode_nodes: ConcatEncoder | FeatureEncoder | None = None
         if in_channels or node_types:
@@ -151,55 +155,58 @@ class IdentifierGNN(Network):
         start = width if self.encode_nodes is None else self.encode_nodes.channels
         concat = bool(kinds) and label_injection == "concat"
         self.encode_labels = label_encoder(start) if kinds and not concat else None
-        self.layers = nn.ModuleList()
         widths = [start] + [width] * (num_layers - 1)  # what each layer takes
-        for t, channels in enumerate(widths):
-            gated = gates and node_states
-            self.layers.append(
-                Layer(
-                    make_conv(
-                        conv,
-                        2 * channels if concat else channels,
-                        width,
-                        edge_channels=edge_channels,
-                        edge_types=edge_types,
-                        expansion=expansion,
-                        norm=norm,
-                    ),
-                    labels=label_encoder(channels) if concat or gated else None,
-                    concat=concat,
-                    mix=MixNodeStates(width, self.parts, pool, channels if gated else 0)
-                    if node_states
-                    else None,
-                    norm=norm,
-                    activation=t < num_layers - 1,
-                    dropout=dropout,
-                    residual=residual,
-                )
+        gated = gates and node_states
+
+        def layer(t: int) -> Layer:
+            return Layer(
+                make_conv(
+                    conv,
+                    (2 if concat else 1) * widths[t],
+                    width,
+                    edge_channels,
+                    edge_types,
+                    expansion,
+                    norm,
+                    root_messages=self.root_messages,
+                ),
+                labels=label_encoder(widths[t]) if concat or gated else None,
+                concat=concat,
+                mix=MixNodeStates(width, self.parts, pool, widths[t] if gated else 0)
+                if node_states
+                else None,
+                norm=norm,
+                activation=t < num_layers - 1,
+                dropout=dropout,
+                residual=residual,
             )
+
+        self.layers = nn.ModuleList(layer(t) for t in range(num_layers))
         again = num_layers - 1 if kinds and label_injection == "layer" else 0
         self.injections = nn.ModuleList(
             InjectLabels(label_encoder(width), width) for _ in range(again)
         )
         self.virtual_node = VirtualNode(widths, norm, dropout, residual) if virtual_node else None
-        # With fewer than two identifiers a root has one branch, and the two readouts are one pool.
-        two = self.identifiers == 2
-        with_mlp = two if readout_mlp is None else readout_mlp
         self.gate_labels = label_encoder(width) if gates else None
         self.gate = LabelGate(width, width) if gates else None
-        branch, node = len(self.parts) * width, len(self.parts) * width
-        context = width if "context" in self.parts else 0
-        branch -= context
-        self.edge_readout = EdgeReadout(width, pool, with_mlp and two, self.parts)
-        self.node_readout = NodeReadout(node, pool, with_mlp)
-        self.graph_readout = GraphReadout(pool)
-        ends = {
-            "node": node,
-            "graph": node,
-            "edge": branch + 2 * context if two else 2 * node,
-        }[level]
+        ends = self._make_readouts(readout_mlp)
         hidden = (width // 2, width // 4) if head_channels is None else head_channels
         self.head = mlp([ends, *(max(w, 1) for w in hidden), out_channels], nn.ELU)
+
+    def _make_readouts(self, readout_mlp: bool | None) -> int:
+        """Builds the readouts; returns the width of what they hand to the head."""
+        # With fewer than two identifiers a root has one branch, and the two readouts are one pool.
+        branched, width = self.identifiers == 2, self.hidden_channels
+        with_mlp = branched if readout_mlp is None else readout_mlp
+        of_node = len(self.parts) * width
+        of_context = width if "context" in self.parts else 0
+        self.edge_readout = EdgeReadout(width, self.pool, with_mlp and branched, self.parts)
+        by_branch = branched and self.level == "edge"
+        self.node_readout = NodeReadout(of_node, self.pool, with_mlp and not by_branch)
+        self.graph_readout = GraphReadout(self.pool)
+        if by_branch:  # the parts of the branch itself, and the context of both its ends
+            return of_node + of_context
+        return 2 * of_node if self.level == "edge" else of_node
 
     def forward(self, batch: Any) -> Tensor:
         """Predictions at the model's level, [N | E | G, out_channels]."""
@@ -218,18 +225,14 @@ class IdentifierGNN(Network):
 
     def rows(self, subgraphs: Subgraphs) -> Tensor:
         """States after the last layer, [R, D]."""
-        if self._starts_with_labels_alone():
-            h, first = self._first_layer_by_labels(subgraphs), 1
-        else:
-            h, first = self._start(subgraphs), 0
+        done = self._first_layer_by_labels(subgraphs)
+        h = self._start(subgraphs) if done is None else done
         v = None if self.virtual_node is None else self.virtual_node.start(subgraphs)
-        for t in range(first, len(self.layers)):
-            if self.virtual_node is None or v is None:
-                h = self._layer(t, h, subgraphs)
-                continue
-            h = self.virtual_node.tell(h, v, subgraphs)
-            if t < len(self.layers) - 1:
-                v = self.virtual_node.update(t, h, v, subgraphs)
+        for t in range(0 if done is None else 1, len(self.layers)):
+            if self.virtual_node is not None and v is not None:
+                h = self.virtual_node.tell(h, v, subgraphs)
+                if t < len(self.layers) - 1:
+                    v = self.virtual_node.update(t, h, v, subgraphs)
             h = self._layer(t, h, subgraphs)
         return h
 
@@ -263,38 +266,33 @@ class IdentifierGNN(Network):
             return torch.ones(shape, dtype=self.dtype, device=subgraphs.device)
         return parts[0] if len(parts) == 1 else parts[0] + parts[1]
 
-    def _starts_with_labels_alone(self) -> bool:
-        """Whether the first layer is a gated conv on nothing but discrete labels."""
-        layer, labels = self.layers[0], self.encode_labels
-        assert isinstance(layer, Layer)
-        return (
-            isinstance(layer.conv, GatedGraph)
-            and layer.only_conv
-            and labels is not None
-            and labels.resistance is None
-            and self.encode_nodes is None
-            and self.virtual_node is None
-        )
+    def _first_layer_by_labels(self, subgraphs: Subgraphs) -> Tensor | None:
+        """States after the first layer, ready for the second, once per type of row.
 
-    def _first_layer_by_labels(self, subgraphs: Subgraphs) -> Tensor:
-        """States after the first layer, computed once per type of row, ready for the second."""
-        labels, conv = self.encode_labels, self.layers[0].conv
-        assert labels is not None and isinstance(conv, GatedGraph)
+        None unless it is a gated layer on nothing but discrete labels.
+        """
+        conv, labels = self._at(0).gated, self.encode_labels
+        if conv is None or labels is None or labels.resistance is not None:
+            return None
+        if self.encode_nodes is not None or self.virtual_node is not None:
+            return None
         labels.check(subgraphs)
         then = self._projection(0, subgraphs)
         return ops.gated_label_layer(labels.combinations(), subgraphs, conv.weights(), then)
 
     def _layer(self, t: int, h: Tensor, subgraphs: Subgraphs) -> Tensor:
         """Layer t and, unless it is the last, what prepares its result for the next."""
-        layer = self.layers[t]
-        assert isinstance(layer, Layer)
-        if layer.only_conv and isinstance(layer.conv, GatedGraph):
-            then = self._projection(t, subgraphs)
-            if then is not None:
-                h = layer.conv(h, subgraphs, then=then)
-                return h
+        layer = self._at(t)
+        if layer.gated and (then := self._projection(t, subgraphs)):
+            h = layer.gated(h, subgraphs, then=then)
+            return h
         h = layer(h, subgraphs, subgraphs.edge_attr)
         return self.injections[t](h, subgraphs) if t < len(self.injections) else h
+
+    def _at(self, t: int) -> Layer:
+        layer = self.layers[t]
+        assert isinstance(layer, Layer)
+        return layer
 
     def _projection(self, t: int, subgraphs: Subgraphs) -> ops.Projection | None:
         """How labels enter after layer t, if they do and are all discrete."""

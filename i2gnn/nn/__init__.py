@@ -15,7 +15,7 @@ from i2gnn.nn.encoders import InjectLabels, LabelEncoder, LabelGate
 from i2gnn.nn.features import ConcatEncoder, FeatureEncoder
 from i2gnn.nn.layers import Layer, MixNodeStates
 from i2gnn.nn.norms import BatchNorm, Norm, make_norm
-from i2gnn.nn.perceptron import linear_of_parts, mlp
+from i2gnn.nn.perceptron import mlp, mlp_of_parts
 from i2gnn.nn.readouts import (
     EdgeReadout,
     GraphReadout,
@@ -49,10 +49,10 @@ __all__ = [
     "Norm",
     "SumConv",
     "VirtualNode",
-    "linear_of_parts",
     "make_conv",
     "make_norm",
     "mlp",
+    "mlp_of_parts",
     "parse_readout",
     "read_branches",
     "read_edges",

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from i2gnn import ops
 from i2gnn.nn.features import FeatureEncoder
 from i2gnn.nn.norms import Norm
-from i2gnn.nn.perceptron import linear_of_parts, mlp
+from i2gnn.nn.perceptron import mlp, mlp_of_parts
 from i2gnn.subgraphs.structure import Subgraphs
 
 __all__ = [
@@ -45,10 +45,13 @@ class Conv(nn.Module):
     has_mlp = False
     ends_in_activation = False
 
+    root_weight: nn.Parameter | None
+
     def __init__(self, in_channels: int, out_channels: int) -> None:
         super().__init__()
         self.in_channels = in_channels
         self.out_channels = out_channels
+        self.register_parameter("root_weight", None)
 
     def forward(
         self,
@@ -59,6 +62,25 @@ class Conv(nn.Module):
     ) -> Tensor:
         """[R, in_channels] to [R, out_channels]."""
         raise NotImplementedError
+
+    def distinguish_root(self) -> None:
+        """Gives messages from the root a weight of their own, as in ID-GNN (You et al. 2021).
+
+        Wherever the layer sums over h[i,j,l], it then reads W_root h[i,j,i] for l = i.
+        """
+        self.root_weight = _square_weight(self.in_channels)
+
+    def sent(self, h: Tensor, subgraphs: Subgraphs, others: Tensor | None = None) -> Tensor:
+        """What each row sends to its neighbours, [R, in_channels].
+
+        That is h, or h `others` where a weight for all but the root is given; the root may have
+        its own.
+        """
+        sent = h if others is None else h @ others
+        if self.root_weight is None:
+            return sent
+        roots = subgraphs.row_of_root
+        return sent.index_copy(0, roots, h.index_select(0, roots) @ self.root_weight)
 
     def extra_repr(self) -> str:
         """Widths."""
@@ -77,7 +99,7 @@ class SumConv(Conv):
     ) -> Tensor:
         """[R, in_channels] to [R, out_channels]; edge features are not used."""
         h = _join(h, z)
-        return self.update(h, ops.aggregate(h, subgraphs))
+        return self.update(h, ops.aggregate(self.sent(h, subgraphs), subgraphs))
 
     def update(self, h: Tensor, message: Tensor) -> Tensor:
         """New states from states and sums of neighbours, row by row: [n, in] each to [n, out]."""
@@ -99,7 +121,11 @@ class GIN(SumConv):
     has_mlp = True
 
     def __init__(
-        self, in_channels: int, out_channels: int, expansion: int = 1, norm: Norm = "none"
+        self,
+        in_channels: int,
+        out_channels: int,
+        expansion: int = 1,
+        norm: Norm = "none",
     ) -> None:
         super().__init__(in_channels, out_channels)
         self.eps = nn.Parameter(torch.zeros(()))
@@ -150,19 +176,15 @@ class GINE(Conv):
         z: Tensor | None = None,
     ) -> Tensor:
         """[R, in_channels] to [R, out_channels]."""
-        # Messages act on each channel alone, so [h, z] need not be put side by side.
-        parts = [h] if z is None else [h, z]
+        # Messages act on each channel alone, so [h, z] need not be put side by side, unless the
+        # root has a weight, which mixes channels.
+        parts = [_join(h, z)] if z is None or self.root_weight is not None else [h, z]
         edges = self.edge(_require(edge_attr, self)).split([p.shape[1] for p in parts], dim=1)
         inputs = [
-            (1 + self.eps) * part + ops.aggregate(part, subgraphs, edge)
+            (1 + self.eps) * part + ops.aggregate(self.sent(part, subgraphs), subgraphs, edge)
             for part, edge in zip(parts, edges, strict=True)
         ]
-        first, *others = self.mlp
-        assert isinstance(first, nn.Linear)
-        out = linear_of_parts(first, inputs)
-        for module in others:
-            out = module(out)
-        return out
+        return mlp_of_parts(self.mlp, inputs)
 
 
 class GatedGraph(SumConv):
@@ -177,10 +199,8 @@ class GatedGraph(SumConv):
         super().__init__(in_channels, out_channels)
         if in_channels != out_channels:
             raise ValueError(f"GatedGraph keeps its width, got {in_channels} to {out_channels}")
-        self.weight = nn.Parameter(torch.empty(in_channels, in_channels))
+        self.weight = _square_weight(in_channels)
         self.gru = nn.GRUCell(in_channels, in_channels)
-        bound = 1 / math.sqrt(in_channels)
-        nn.init.uniform_(self.weight, -bound, bound)
 
     def forward(
         self,
@@ -192,7 +212,13 @@ class GatedGraph(SumConv):
     ) -> Tensor:
         """[R, in_channels] to the same; `then` is applied to the result in the same pass."""
         h = _join(h, z)
-        return ops.gated_layer(h, subgraphs, self.weights(), then)
+        if self.root_weight is None:
+            return ops.gated_layer(h, subgraphs, self.weights(), then)
+        assert then is None, "a projection in the same pass needs one weight for all messages"
+        message = ops.aggregate(self.sent(h, subgraphs, others=self.weight), subgraphs)
+        gru = self.gru
+        weights = gru.weight_ih.t(), gru.weight_hh.t(), gru.bias_ih, gru.bias_hh
+        return ops.gru_update(message, h, *weights)
 
     def update(self, h: Tensor, message: Tensor) -> Tensor:
         """[n, in_channels] each to the same."""
@@ -268,11 +294,12 @@ class NNConv(Conv):
         kind = kind_of_edge[subgraphs.link_to_edge[link]]  # [M]
         order = torch.argsort(kind, stable=True)
         ends = torch.bincount(kind, minlength=len(kinds)).cumsum(0)[:-1].cpu()
-        out: Tensor = self.own(h)
+        out, sent = self.own(h), self.sent(h, subgraphs)
         # Without edges there is no kind, yet the split has one empty part.
         for weight, chosen in zip(weights, order.tensor_split(ends)[: len(kinds)], strict=True):
-            out = out.index_add(0, sent_to[chosen], h[sent_from[chosen]] @ weight)
-        return out
+            out = out.index_add(0, sent_to[chosen], sent[sent_from[chosen]] @ weight)
+        result: Tensor = out
+        return result
 
 
 CONVS: dict[str, type[Conv]] = {
@@ -293,6 +320,7 @@ def make_conv(
     edge_types: tuple[int, ...] = (),
     expansion: int = 1,
     norm: Norm = "none",
+    root_messages: bool = False,
 ) -> Conv:
     """Builds a layer by name; what does not concern it is left out.
 
@@ -304,6 +332,7 @@ def make_conv(
         edge_types: Sizes of the columns of types among them.
         expansion: Hidden width of the MLP of "gin" and "gine", in widths of the input.
         norm: Normalisation inside that MLP.
+        root_messages: Whether the root sends through a weight of its own.
     """
     if name not in CONVS:
         raise ValueError(f"unknown conv {name!r}; expected one of {', '.join(CONVS)}")
@@ -317,7 +346,15 @@ def make_conv(
         options |= {"edge_channels": edge_channels, "edge_types": edge_types}
     if CONVS[name].has_mlp:
         options |= {"expansion": expansion, "norm": norm}
-    return kind(in_channels, out_channels, **options)
+    conv = kind(in_channels, out_channels, **options)
+    if root_messages:
+        conv.distinguish_root()
+    return conv
+
+
+def _square_weight(channels: int) -> nn.Parameter:
+    bound = 1 / math.sqrt(channels)
+    return nn.Parameter(torch.empty(channels, channels).uniform_(-bound, bound))
 
 
 def _join(h: Tensor, z: Tensor | None) -> Tensor:

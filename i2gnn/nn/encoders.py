@@ -1,5 +1,7 @@
 """Labels: as states, mixed into states, as gates."""
 
+import math
+
 import torch
 from torch import Tensor, nn
 
@@ -20,18 +22,30 @@ class LabelEncoder(nn.Module):
         hops: Radius of the ego-nets, which bounds the distances.
         identifiers: Number of identifiers.
         channels: Width D.
+        root_only: Whether to see the root's labels alone: all that says where a branch is, is
+            dropped (the paper's ablation "single").
 
     Shapes:
         returns: [R, D].
     """
 
-    def __init__(self, kinds: tuple[str, ...], hops: int, identifiers: int, channels: int) -> None:
+    def __init__(
+        self,
+        kinds: tuple[str, ...],
+        hops: int,
+        identifiers: int,
+        channels: int,
+        root_only: bool = False,
+    ) -> None:
         super().__init__()
         self.kinds = kinds
         self.channels = channels
         self.sizes = label_sizes(kinds, hops, identifiers)
-        self.tables = nn.ParameterList(torch.randn(size, channels) for size in self.sizes)
-        self.resistance = nn.Linear(identifiers, channels) if "resistance" in kinds else None
+        seen = label_sizes(kinds, hops, 1) if root_only else self.sizes
+        self.root_only = root_only
+        self.tables = nn.ParameterList(torch.randn(size, channels) for size in seen)
+        self.distances = 1 if root_only else identifiers
+        self.resistance = nn.Linear(self.distances, channels) if "resistance" in kinds else None
 
     def forward(self, subgraphs: Subgraphs, then: tuple[Tensor, Tensor] | None = None) -> Tensor:
         """Embeddings z of all rows, or z W + b if `then` gives (W, b), [D, D'] and [D'].
@@ -54,16 +68,21 @@ class LabelEncoder(nn.Module):
             if then is not None:
                 weight, bias = weight @ then[0], bias @ then[0]
                 bias = bias if parts else bias + then[1]
-            parts.append(torch.addmm(bias, subgraphs.resistance.to(weight.dtype), weight))
+            resistance = subgraphs.resistance[:, : self.distances].to(weight.dtype)
+            parts.append(torch.addmm(bias, resistance, weight))
         return parts[0] if len(parts) == 1 else parts[0] + parts[1]
 
     def combinations(self) -> Tensor:
         """Sums of embeddings for every combination of label values, by code: [C, D]."""
-        tables = list(self.tables)
-        total: Tensor = tables[0]
+        tables: list[Tensor] = list(self.tables)
+        if self.root_only and "identity" in self.kinds:
+            other, root = tables[0]
+            tables[0] = torch.stack([other, root] + [other] * (self.sizes[0] - 2))
+        total = tables[0]
         for table in tables[1:]:
             total = (total.unsqueeze(1) + table.unsqueeze(0)).flatten(0, 1)
-        return total
+        unseen = math.prod(self.sizes[len(tables) :])  # the columns of branches come last
+        return total if unseen == 1 else total.repeat_interleave(unseen, dim=0)
 
     def check(self, subgraphs: Subgraphs) -> None:
         """Raises unless the subgraphs carry the labels that this encoder was built for."""

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from i2gnn import ops
-from i2gnn.nn.convs import Conv
+from i2gnn.nn.convs import Conv, GatedGraph
 from i2gnn.nn.encoders import LabelEncoder, LabelGate
 from i2gnn.nn.norms import Norm, make_norm
 from i2gnn.nn.perceptron import mlp
@@ -48,6 +48,8 @@ class MixNodeStates(nn.Module):
 
     def forward(self, h: Tensor, subgraphs: Subgraphs, labels: LabelEncoder | None) -> Tensor:
         """[R, D] to [R, D]; `labels` embeds what the gate sees."""
+        if not subgraphs.complete:
+            raise ValueError("node states need every node as a root; these subgraphs have some")
         gate = None if self.gate is None else self.gate(labels, subgraphs)
         states = read_nodes(h, subgraphs, self.parts, self.reduce, gate)  # [N, parts D]
         first, *others = self.mlp
@@ -108,10 +110,13 @@ class Layer(nn.Module):
         self.residual = residual
 
     @property
-    def only_conv(self) -> bool:
-        """Whether the layer is its conv and nothing else."""
+    def gated(self) -> GatedGraph | None:
+        """The conv, if the layer is a gated conv of equal messages and nothing else."""
         extras = (self.concat, self.mix, self.activation, self.dropout, self.residual)
-        return not any(extras) and isinstance(self.norm, nn.Identity)
+        plain = not any(extras) and isinstance(self.norm, nn.Identity)
+        if not plain or not isinstance(self.conv, GatedGraph):
+            return None
+        return self.conv if self.conv.root_weight is None else None
 
     def forward(self, h: Tensor, subgraphs: Subgraphs, edge_attr: Tensor | None = None) -> Tensor:
         """[R, in_channels] to [R, out_channels]."""

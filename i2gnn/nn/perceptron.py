@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from i2gnn.nn.norms import Norm, make_norm
 
-__all__ = ["linear_of_parts", "mlp"]
+__all__ = ["mlp", "mlp_of_parts"]
 
 
 def mlp(
@@ -31,10 +31,14 @@ def mlp(
     return nn.Sequential(*layers)
 
 
-def linear_of_parts(linear: nn.Linear, parts: Sequence[Tensor]) -> Tensor:
-    """linear([part, part, ...]) without making the concatenation, [n, D_part] each to [n, D']."""
-    weights = torch.split(linear.weight.t(), [part.shape[1] for part in parts])
-    out: Tensor = linear.bias
+def mlp_of_parts(mlp: nn.Sequential, parts: Sequence[Tensor]) -> Tensor:
+    """mlp([part, part, ...]) without making the concatenation, [n, D_part] each to [n, D']."""
+    first, *others = mlp
+    assert isinstance(first, nn.Linear)
+    weights = torch.split(first.weight.t(), [part.shape[1] for part in parts])
+    out: Tensor = first.bias
     for part, weight in zip(parts, weights, strict=True):
         out = torch.addmm(out, part, weight)
+    for module in others:
+        out = module(out)
     return out

@@ -73,6 +73,58 @@ def pyg_twin(conv):
     return twin
 
 
+@pytest.mark.parametrize("name", CONVS)
+def test_messages_from_the_root_have_their_own_weight(name):
+    """Against a layer of equal messages: what the root sends is W_root of what it would send."""
+    graphs = random_graphs(3, nodes=(3, 7), p=0.5, edge_attr=2).to(dtype=torch.float64)
+    s = extract_subgraphs(graphs, hops=2, identifiers=1)
+    torch.manual_seed(0)
+    conv = make_conv(name, 16, 16, edge_channels=2, root_messages=True).double()
+    h = torch.randn(s.num_rows, 16, dtype=torch.float64)
+    with_root = conv(h, s, graphs.edge_attr)
+    # With the weight of all others the layer is an ordinary one.
+    conv.root_weight.data = conv.weight.data if name == "gated" else torch.eye(16).double()
+    same = conv(h, s, graphs.edge_attr)
+    conv.root_weight = None
+    torch.testing.assert_close(same, conv(h, s, graphs.edge_attr))
+    # Only neighbours of the root hear a difference.
+    near = torch.zeros(s.num_pairs, dtype=torch.bool)
+    near[s.link_to_receiver[torch.isin(s.link_to_pair, s.pair_ptr[:-1])]] = True
+    assert torch.equal((with_root - same).abs().amax(1) > 1e-12, near)
+
+
+@pytest.mark.parametrize("name", ["gin", "gine", "graph", "nn"])
+@pytest.mark.parametrize("root_messages", [False, True])
+def test_labels_beside_the_states(graphs, name, root_messages):
+    s = extract_subgraphs(graphs, hops=2)
+    conv = make_conv(name, 9, 6, 3, expansion=2, norm="batch", root_messages=root_messages).double()
+    h, z = torch.randn(s.num_rows, 5).double(), torch.randn(s.num_rows, 4).double()
+    together = conv(torch.cat([h, z], dim=1), s, graphs.edge_attr)
+    torch.testing.assert_close(conv(h, s, graphs.edge_attr, z), together)
+
+
+@pytest.mark.parametrize("name", ["gine", "nn"])
+def test_edge_types_are_one_hot_features(name):
+    """An embedding of types is a linear map of their one-hot vectors."""
+    graphs = random_graphs(4, nodes=(3, 8), edge_attr=2).to(dtype=torch.float64)
+    s = extract_subgraphs(graphs, hops=2)
+    typed = make_conv(name, 5, 5, edge_channels=0, edge_types=(3, 4)).double()
+    plain = make_conv(name, 5, 5, edge_channels=7).double()
+    weights = {k: v for k, v in typed.state_dict().items() if "tables" not in k}
+    encoder, target = (c.edge if name == "gine" else c.net[0] for c in (typed, plain))
+    plain.load_state_dict(weights, strict=False)
+    target.linear.weight.data = torch.cat(list(encoder.tables)).t().contiguous()
+    target.linear.bias.data.zero_()
+    one_hot = [
+        torch.nn.functional.one_hot(graphs.edge_attr[:, c].long(), size)
+        for c, size in enumerate((3, 4))
+    ]
+    h = torch.randn(s.num_rows, 5, dtype=torch.float64)
+    torch.testing.assert_close(
+        typed(h, s, graphs.edge_attr), plain(h, s, torch.cat(one_hot, dim=1))
+    )
+
+
 def test_wrong_use_is_named(graphs):
     with pytest.raises(ValueError, match="unknown conv 'gat'; expected one of gin, gine"):
         make_conv("gat", 4, 4)

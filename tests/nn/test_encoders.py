@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from i2gnn import extract_subgraphs
-from i2gnn.nn import InjectLabels, LabelEncoder
+from i2gnn.nn import InjectLabels, LabelEncoder, LabelGate
 from tests.helpers import random_graphs
 
 KINDS = [("identity",), ("spd",), ("spd_pred",), ("resistance",), ("spd_pred", "resistance")]
@@ -29,6 +29,25 @@ def test_tables_and_projections_match_the_definition(kinds, identifiers):
     h = torch.randn(s.num_rows, 6)
     expected = inject.linear(torch.cat([h, plain(encoder, s)], dim=1))
     torch.testing.assert_close(inject(h, s), expected)
+
+
+@pytest.mark.parametrize("kinds", KINDS)
+def test_labels_of_the_root_alone(kinds):
+    """They are those of one identifier, the same for every branch."""
+    graphs = random_graphs(4)
+    encoder = LabelEncoder(kinds, 2, 2, 6, root_only=True)
+    one = LabelEncoder(kinds, 2, 1, 6)
+    one.load_state_dict(encoder.state_dict())
+    names = "+".join(kinds)
+    s = extract_subgraphs(graphs, hops=2, labels=names)
+    root_alone = extract_subgraphs(graphs, hops=2, labels=names, identifiers=1)
+    torch.testing.assert_close(encoder(s), one(root_alone)[s.row_to_pair])
+
+
+def test_gates_are_sigmoids_of_a_linear_map():
+    s = extract_subgraphs(random_graphs(4), hops=2, labels="spd+resistance")
+    encoder, gate = LabelEncoder(("spd", "resistance"), 2, 2, 6), LabelGate(6, 3)
+    torch.testing.assert_close(gate(encoder, s), torch.sigmoid(gate.linear(encoder(s))))
 
 
 def test_labels_of_other_settings_are_refused():
