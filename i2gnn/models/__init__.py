@@ -3,6 +3,7 @@
 from i2gnn.models.base import Network
 from i2gnn.models.gnnak import GNNAKPlain, GNNAKPlus
 from i2gnn.models.i2gnn import I2GNN
+from i2gnn.models.i3gnn import I3GNN
 from i2gnn.models.mpnn import MPNN
 from i2gnn.models.network import IdentifierGNN
 from i2gnn.models.ppgn import PPGN
@@ -11,6 +12,7 @@ from i2gnn.models.subgraph_mpnn import SubgraphMPNN
 
 __all__ = [
     "I2GNN",
+    "I3GNN",
     "MODELS",
     "MPNN",
     "PPGN",

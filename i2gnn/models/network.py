@@ -22,6 +22,7 @@ from i2gnn.nn import (
     MixNodeStates,
     NodeReadout,
     Norm,
+    PathReadout,
     VirtualNode,
     make_conv,
     mlp,
@@ -77,7 +78,7 @@ class IdentifierGNN(Network):
             joined by "+"; see `i2gnn.nn.readouts`.
         gates: Whether readouts are gated by the labels.
         readout_mlp: Whether MLPs follow the edge and node readouts; by default with two
-            identifiers.
+            or more identifiers.
         virtual_node: Whether each graph has a virtual node.
         head_channels: Hidden widths of the head; by default D / 2 and D / 4.
         pool: "sum" or "mean", in all readouts.
@@ -196,11 +197,16 @@ class IdentifierGNN(Network):
     def _make_readouts(self, readout_mlp: bool | None) -> int:
         """Builds the readouts; returns the width of what they hand to the head."""
         # With fewer than two identifiers a root has one branch, and the two readouts are one pool.
-        branched, width = self.identifiers == 2, self.hidden_channels
+        branched, width = self.identifiers > 1, self.hidden_channels
         with_mlp = branched if readout_mlp is None else readout_mlp
         of_node = len(self.parts) * width
         of_context = width if "context" in self.parts else 0
         self.edge_readout = EdgeReadout(width, self.pool, with_mlp and branched, self.parts)
+        self.path_readout = (
+            PathReadout(of_node - of_context, self.pool, with_mlp)
+            if self.identifiers == 3
+            else None
+        )
         by_branch = branched and self.level == "edge"
         self.node_readout = NodeReadout(of_node, self.pool, with_mlp and not by_branch)
         self.graph_readout = GraphReadout(self.pool)
@@ -305,7 +311,7 @@ class IdentifierGNN(Network):
     # -- readout, in three steps that can be taken root by root --------------------------------
 
     def pooled(self, subgraphs: Subgraphs) -> Tensor:
-        """Rows pooled to roots, [N, parts D]; at edge level with two identifiers to edges.
+        """Rows pooled to roots, [N, parts D]; at edge level with two or more identifiers to edges.
 
         The context aside, a root's vector is the sum or mean of its branches' and depends on no
         other root.
@@ -316,14 +322,16 @@ class IdentifierGNN(Network):
         context = None
         if "context" in self.parts:
             context = ops.pool_context(h, subgraphs, self.pool)  # [N, D]
-        if self.level == "edge" and self.identifiers == 2:
+        if self.path_readout is not None:
+            branches, subgraphs = self.path_readout(branches, subgraphs)  # one per neighbour
+        if self.level == "edge" and self.identifiers > 1:
             edges = read_edges(branches, subgraphs)  # [E, D]
             return edges if context is None else torch.cat([edges, _ends(context, subgraphs)], 1)
         return self.node_readout.pool(branches, subgraphs, context)
 
     def states(self, pooled: Tensor) -> Tensor:
         """What follows the pool, vector by vector: [N | E, D] to the same."""
-        if self.level == "edge" and self.identifiers == 2:
+        if self.level == "edge" and self.identifiers > 1:
             return pooled
         nodes: Tensor = self.node_readout.mlp(pooled)
         return nodes
@@ -331,9 +339,9 @@ class IdentifierGNN(Network):
     def outputs(self, states: Tensor, graphs: GraphStore) -> Tensor:
         """Predictions from the states of all nodes (or edges): [N | E | G, out_channels].
 
-        At node level, and at edge level with two identifiers, each state gives its own.
+        At node level, and at edge level with two or more identifiers, each state gives its own.
         """
-        if self.level == "edge" and self.identifiers != 2:
+        if self.level == "edge" and self.identifiers < 2:
             states = _ends(states, graphs)
         elif self.level == "graph":
             states = self.graph_readout(states, graphs)

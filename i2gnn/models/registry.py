@@ -11,6 +11,7 @@ from torch import nn
 from i2gnn.models.base import Network
 from i2gnn.models.gnnak import GNNAKPlain, GNNAKPlus
 from i2gnn.models.i2gnn import I2GNN
+from i2gnn.models.i3gnn import I3GNN
 from i2gnn.models.mpnn import MPNN
 from i2gnn.models.ppgn import PPGN
 from i2gnn.models.subgraph_mpnn import SubgraphMPNN
@@ -167,6 +168,16 @@ _ENTRIES = (
         tables=(1, 2, 3, 4, 5, 9, 10, 12, 14),
         preset=GATED | {"labels": "spd_pred"},
         published="143k",
+    ),
+    ModelEntry(
+        name="i3gnn",
+        title="I³-GNN",
+        model=I3GNN,
+        summary="a path of two steps from the root is marked, each such path in turn",
+        identifiers=3,
+        time="n d^2 s (d D + D^2)",
+        memory="n d^2 s D",
+        preset=GATED | {"labels": "spd"},
     ),
     ModelEntry(
         name="ppgn",

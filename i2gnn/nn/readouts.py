@@ -20,6 +20,7 @@ from i2gnn import ops
 from i2gnn.graphs.store import GraphStore
 from i2gnn.nn.perceptron import mlp
 from i2gnn.ops import Reduce
+from i2gnn.subgraphs.paths import first_steps
 from i2gnn.subgraphs.structure import Subgraphs
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "EdgeReadout",
     "GraphReadout",
     "NodeReadout",
+    "PathReadout",
     "parse_readout",
     "read_branches",
     "read_edges",
@@ -160,6 +162,40 @@ class NodeReadout(nn.Module):
         """What the MLP sees: the pooled branches and the context side by side."""
         nodes = ops.pool_branches(h, subgraphs, self.reduce)
         return nodes if context is None else torch.cat([nodes, context], dim=1)
+
+
+class PathReadout(nn.Module):
+    """Pools the paths of each root by their first step, with three identifiers.
+
+        h[i,j] = mlp(pool of h[i,(j,j')] over j')
+
+    Pooling in two steps, over j' and then over j, keeps together the paths that share j, which one
+    pool over all (j, j') would lose. It costs an MLP per edge, next to nothing beside the rows.
+
+    Args:
+        channels: Width D.
+        reduce: "sum" or "mean".
+        with_mlp: Whether an MLP follows.
+
+    Shapes:
+        h: [B, D], one row per path.
+        returns: [S, D], one row per neighbour of a root, and the subgraphs with two identifiers
+            that these belong to.
+    """
+
+    def __init__(self, channels: int, reduce: Reduce = "sum", with_mlp: bool = True) -> None:
+        super().__init__()
+        self.reduce: Reduce = reduce
+        self.mlp = _square_mlp(channels, with_mlp)
+
+    def forward(self, h: Tensor, subgraphs: Subgraphs) -> tuple[Tensor, Subgraphs]:
+        """[B, D] to [S, D]."""
+        steps, step_of_path = first_steps(subgraphs)
+        pooled = h.new_zeros(steps.num_branches, h.shape[1]).index_add(0, step_of_path, h)
+        if self.reduce == "mean":
+            pooled = pooled / torch.bincount(step_of_path).unsqueeze(1)
+        result: Tensor = self.mlp(pooled)
+        return result, steps
 
 
 class GraphReadout(nn.Module):

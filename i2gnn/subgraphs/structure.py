@@ -50,12 +50,13 @@ class Subgraphs(GraphStore):
         row  r = (i, k, j)         R rows; the rows of a pair are contiguous, one per branch of i
         link q = (i, k) <- (i, l)  Q edges between pairs, grouped by the receiving pair (CSR)
 
-    With two identifiers the branches of i are its neighbours; with one there is a single branch,
+    With two identifiers the branches of i are its neighbours; with three they are the paths
+    (j, j') that lead on from it (`i2gnn.subgraphs.paths`); with one there is a single branch,
     i itself; with zero, every node is its own root with a single pair, and links are the edges of
     the graph. An isolated root keeps one row (i, i, i).
 
     Attributes:
-        identifiers: How many nodes of a subgraph carry a unique identifier: 0, 1 or 2.
+        identifiers: How many nodes of a subgraph carry a unique identifier: 0 to 3.
         hops: Radius K of the ego-nets; 0 stands for none (zero identifiers).
         label_kinds: What `labels` and `resistance` hold; see `i2gnn.subgraphs.labels`.
         label_sizes: Number of values of each column of `labels`.
@@ -64,6 +65,7 @@ class Subgraphs(GraphStore):
         branch_count: [N], branches of each root.
         pair_count: [N], nodes of each ego-net.
         branch_to_pair: [B], the pair (i, j) of each branch.
+        branch_to_tip: [B], with three identifiers the pair (i, j') of each branch; else None.
         pair_to_node: [P], the node k of each pair.
         link_count: [P], neighbours of k inside the ego-net of i.
         link_to_pair: [Q], the sending pair (i, l) of each link.
@@ -92,6 +94,7 @@ class Subgraphs(GraphStore):
     labels: Tensor | None = column("row", optional=True)
     resistance: Tensor | None = column("row", optional=True)
     branch_weight: Tensor | None = column("node", optional=True)
+    branch_to_tip: Tensor | None = column("branch", into="pair", optional=True)
 
     # -- sizes -------------------------------------------------------------------------------
 
