@@ -85,7 +85,10 @@ class DataConfig(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig(Settings):
-    """Which network; channels in and out follow from the data."""
+    """Which network; channels in and out follow from the data.
+
+    What is null is left to the model.
+    """
 
     name: str = option("i2gnn", "as listed by `i2gnn models`", choices=tuple(REGISTRY))
     hidden_channels: int = option(64, "width D", minimum=1)
@@ -93,9 +96,17 @@ class ModelConfig(Settings):
     hops: int = option(3, "radius K of the ego-nets", minimum=1)
     conv: str = option("gated", "layer: gated, gin, gine, graph or nn")
     labels: str | None = option(None, "joined by +; null: spd, or none without identifiers")
-    label_injection: Literal["layer", "input"] = option(
-        "layer", "labels enter at every layer, or at the input only"
+    branch_labels: bool | None = option(None, "false: labels of the root alone")
+    label_injection: Literal["layer", "input", "concat"] = option(
+        "layer", "labels enter at every layer, at the input only, or beside the states"
     )
+    norm: Literal["none", "batch"] | None = option(None, "after every layer")
+    residual: bool | None = option(None, "layers add their input")
+    dropout: float | None = option(None, "after every layer", minimum=0, below=1)
+    node_states: bool | None = option(None, "rows see the pooled state of their node")
+    virtual_node: bool | None = option(None, "one per graph")
+    readout: str | None = option(None, "nodes, center, side, context joined by +")
+    gates: bool | None = option(None, "readouts are gated by the labels")
     pool: Literal["sum", "mean"] = option("sum", "in all readouts")
     options: dict[str, Any] = option(dict, "further arguments of the model, by name")
 

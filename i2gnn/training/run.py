@@ -100,13 +100,21 @@ def network_of(config: ModelConfig, graphs: GraphStore) -> dict[str, Any]:
     entry, usual = REGISTRY[config.name], ModelConfig().to_dict()
     derived = entry.model.arguments_for(graphs)
     taken = {*entry.arguments} - {*derived}
-    settings = config.to_dict()
+    settings = {key: value for key, value in config.to_dict().items() if value is not None}
     name, options = settings.pop("name"), settings.pop("options")
     given = {k: v for k, v in settings.items() if k in taken or v != usual[k]} | options
     for key in given:
         if key not in taken:
             expected = ", ".join(sorted(taken))
             raise InputError(f"model {name} takes no {key}; expected one of {expected}")
+    # The first columns of the features may be types; the rest are numbers.
+    for types, numbers in (("node_types", "in_channels"), ("edge_types", "edge_channels")):
+        width, columns = derived[numbers], len(given.get(types, ()))
+        if columns > width:
+            raise InputError(
+                f"{types} names {columns} columns; the graphs have features of {width}"
+            )
+        derived[numbers] = width - columns
     return {"name": name, "arguments": given | derived}
 
 
