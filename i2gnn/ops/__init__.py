@@ -1,7 +1,7 @@
 """Ops on rows: one public function each, and one implementation per device.
 
-`reference` holds the definitions in plain PyTorch; `cpu` holds compiled kernels. An op picks by
-the device of its input, unless `backend("reference")` is in force.
+`reference` holds the definitions in plain PyTorch, `cpu` and `triton` hold compiled kernels. An op
+picks by the device and type of its input, unless `backend` says otherwise.
 """
 
 import contextlib
@@ -10,14 +10,13 @@ from collections.abc import Iterator
 from contextvars import ContextVar
 from functools import cache
 from importlib.util import find_spec
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor
 
 from i2gnn.graphs.store import GraphStore
 from i2gnn.ops import reference
-from i2gnn.ops.lookup import MAX_TABLE, lookup_by_product
 from i2gnn.ops.reference import GRUWeights, Projection, Reduce
 from i2gnn.subgraphs.structure import Subgraphs
 
@@ -29,17 +28,21 @@ __all__ = [
     "backend",
     "gated_label_layer",
     "gated_layer",
+    "gated_stack",
     "gru_update",
     "lookup",
     "pool_branches",
     "pool_context",
     "pool_graphs",
     "pool_nodes",
+    "read_subgraphs",
     "spread_nodes",
+    "uses_kernels",
     "uses_reference",
 ]
 
-Backend = Literal["auto", "reference"]
+Backend = Literal["auto", "reference", "triton"]
+TRITON_TYPES = (torch.float32, torch.bfloat16, torch.float16)
 MAX_LABELS = 2048
 """Label combinations up to which row types are counted against all of them."""
 
@@ -48,9 +51,15 @@ _backend: ContextVar[Backend] = ContextVar("i2gnn.ops.backend", default="auto")
 
 @contextlib.contextmanager
 def backend(name: Backend) -> Iterator[None]:
-    """Chooses the implementation inside a `with` block: "auto" or "reference"."""
-    if name not in ("auto", "reference"):
-        raise ValueError(f"backend must be 'auto' or 'reference', got {name!r}")
+    """Chooses the implementation inside a `with` block.
+
+    Args:
+        name: "auto" takes Triton's kernels on a GPU and numba's on a CPU where they fit;
+            "reference" takes neither; "triton" takes Triton's or fails, and runs them on a CPU if
+            TRITON_INTERPRET=1 was set before Triton was imported.
+    """
+    if name not in get_args(Backend):
+        raise ValueError(f"backend must be one of {get_args(Backend)}, got {name!r}")
     token = _backend.set(name)
     try:
         yield
@@ -63,32 +72,61 @@ def uses_reference() -> bool:
     return _backend.get() == "reference"
 
 
-def aggregate(h: Tensor, subgraphs: Subgraphs, edge_attr: Tensor | None = None) -> Tensor:
+def uses_kernels(tensor: Tensor) -> bool:
+    """Whether compiled kernels work on tensors like this one, which write out no messages."""
+    return _use_triton(tensor) or _use_cpu(tensor)
+
+
+def aggregate(
+    h: Tensor,
+    subgraphs: Subgraphs,
+    edge_attr: Tensor | None = None,
+    edge_type: Tensor | None = None,
+) -> Tensor:
     """Sums over the neighbours of each node, inside its ego-net (Eq. 6).
 
         out[i,j,k] = sum of h[i,j,l] over l in N_i(k)                      without edge features
         out[i,j,k] = sum of relu(h[i,j,l] + e[k,l]) over l in N_i(k)       with edge features
 
+    e is `edge_attr`, one row per edge, or where edges have few types `edge_attr[edge_type]`.
+
     Shapes:
         h: [R, D].
-        edge_attr: [E, D], one row per edge k <- l of the graphs.
+        edge_attr: [E, D], one row per edge k <- l of the graphs; [T, D] with `edge_type`.
+        edge_type: [E], integers below T.
         returns: [R, D].
     """
     _check_length("h", h, subgraphs.num_rows)
     if edge_attr is not None:
-        _check_length("edge_attr", edge_attr, subgraphs.num_edges)
+        entries = subgraphs.num_edges if edge_type is None else len(edge_attr)
+        _check_length("edge_attr", edge_attr, entries)
         if edge_attr.shape[1] != h.shape[1]:
             raise ValueError(f"edge_attr is {edge_attr.shape[1]} wide; h is {h.shape[1]} wide")
-    if _use_cpu(h, *(() if edge_attr is None else (edge_attr,))):
+    if edge_type is not None:
+        if edge_attr is None:
+            raise ValueError("edge_type needs edge_attr, a table with one row per type; got None")
+        _check_indices("edge_type", edge_type, subgraphs.num_edges)
+    inputs = (h,) if edge_attr is None else (h, edge_attr)
+    if _use_triton(*inputs):
+        from i2gnn.ops import triton
+
+        return triton.aggregate(h, subgraphs, edge_attr, edge_type)
+    if _use_cpu(*inputs):
         from i2gnn.ops import cpu
 
+        if edge_attr is not None and edge_type is not None:
+            edge_attr = lookup(edge_attr, edge_type)
         return cpu.aggregate(h, subgraphs, edge_attr)
-    return reference.aggregate(h, subgraphs, edge_attr)
+    return reference.aggregate(h, subgraphs, edge_attr, edge_type)
 
 
 def pool_nodes(h: Tensor, subgraphs: Subgraphs, reduce: Reduce = "sum") -> Tensor:
     """Pools each subgraph over its nodes: [R, D] rows (i, k, j) to [B, D] branches (i, j)."""
     _check_length("h", h, subgraphs.num_rows)
+    if _use_triton(h):
+        from i2gnn.ops import triton
+
+        return triton.pool_nodes(h, subgraphs, reduce)
     if _use_cpu(h):
         from i2gnn.ops import cpu
 
@@ -103,30 +141,75 @@ def pool_branches(h: Tensor, subgraphs: Subgraphs, reduce: Reduce = "sum") -> Te
 
     where alpha_i is `subgraphs.branch_weight`, 1 unless branches were sampled.
     """
+    _check_length("h", h, subgraphs.num_branches)
+    if _use_triton(h):
+        from i2gnn.ops import triton
+
+        return triton.pool_branches(h, subgraphs, reduce)
     return reference.pool_branches(h, subgraphs, reduce)
 
 
 def pool_graphs(h: Tensor, graphs: GraphStore, reduce: Reduce = "sum") -> Tensor:
     """Pools each graph over its nodes: [N, D] to [G, D]; an empty graph gets zeros."""
     _check_complete("pool_graphs", graphs)
+    _check_length("h", h, graphs.num_nodes)
+    if _use_triton(h):
+        from i2gnn.ops import triton
+
+        return triton.pool_graphs(h, graphs, reduce)
     return reference.pool_graphs(h, graphs, reduce)
 
 
 def pool_context(h: Tensor, subgraphs: Subgraphs, reduce: Reduce = "sum") -> Tensor:
     """Pools each node over all subgraphs that contain it: [R, D] rows (., k, .) to [N, D]."""
     _check_complete("pool_context", subgraphs)
+    _check_length("h", h, subgraphs.num_rows)
+    if _use_triton(h):
+        from i2gnn.ops import triton
+
+        return triton.pool_context(h, subgraphs, reduce)
     return reference.pool_context(h, subgraphs, reduce)
+
+
+def read_subgraphs(h: Tensor, gate: Tensor | None, subgraphs: Subgraphs) -> Tensor:
+    """Reads what the subgraphs of each root say of themselves and of their identified nodes.
+
+        g[i,j,k] = gate[i,j,k] * h[i,j,k], or h[i,j,k] without a gate
+        out[i]   = mean over j of [mean of g[i,j,k] over k, g[i,j,i], g[i,j,j]]
+
+    Shapes:
+        h: [R, D].
+        gate: [R, D] or None.
+        returns: [N, 3 D].
+    """
+    _check_length("h", h, subgraphs.num_rows)
+    if gate is not None and gate.shape != h.shape:
+        raise ValueError(f"gate has shape {list(gate.shape)}; h has {list(h.shape)}")
+    if _use_triton(*((h,) if gate is None else (h, gate))):
+        from i2gnn.ops import triton
+
+        return triton.read_subgraphs(h, gate, subgraphs)
+    return reference.read_subgraphs(h, gate, subgraphs)
 
 
 def spread_nodes(x: Tensor, subgraphs: Subgraphs) -> Tensor:
     """Copies node features to rows: out[i,j,k] = x[k], [N, D] to [R, D]."""
+    _check_length("x", x, subgraphs.num_nodes)
+    if _use_triton(x):
+        from i2gnn.ops import triton
+
+        return triton.spread_nodes(x, subgraphs)
     return reference.spread_nodes(x, subgraphs)
 
 
 def lookup(table: Tensor, code: Tensor) -> Tensor:
     """Reads a row of a small table per label: out[r] = table[code[r]], [C, D] to [R, D]."""
-    if table.is_cuda and not uses_reference() and len(table) <= MAX_TABLE:
-        return lookup_by_product(table, code)
+    _check_length("table", table, len(table))
+    _check_indices("code", code, len(code))
+    if _use_triton(table):
+        from i2gnn.ops import triton
+
+        return triton.lookup(table, code)
     return reference.lookup(table, code)
 
 
@@ -208,12 +291,88 @@ def gated_label_layer(
     return lookup(h, types.of_row)
 
 
+def gated_stack(
+    table: Tensor,
+    subgraphs: Subgraphs,
+    layers: GRUWeights,
+    then: Projection | None = None,
+    reduce: Reduce = "sum",
+) -> Tensor:
+    """All layers of a gated network on labels, pooled over each subgraph.
+
+        h = table[label of the row]
+        h = gated_layer(h, layers[t], then[t])     for t = 0 .. T - 1, the last without a projection
+        out = pool_nodes(h)
+
+    On a GPU, where products may be of TF32's precision (`torch.set_float32_matmul_precision`),
+    fused kernels run the stack with numbers of as many bits, in float16.
+
+    Shapes:
+        table: [C, D], one row per label code.
+        layers: As `GRUWeights`, with a first axis of T layers.
+        then: As `Projection`, with a first axis of T - 1 projections.
+        returns: [B, D].
+    """
+    depth = len(layers.message)
+    if then is not None and len(then.weight) != depth - 1:
+        raise ValueError(f"{depth} layers with {len(then.weight)} projections; expected one less")
+    if _use_fused(table, subgraphs):
+        from i2gnn.ops import triton
+
+        total = triton.gated_stack(table, subgraphs, layers, then)
+        if not reference.takes_mean(reduce):
+            return total
+        size = subgraphs.pair_count.index_select(0, subgraphs.branch_to_root).clamp(min=1)
+        return total / size.unsqueeze(1)
+    h = table
+    for t, (layer, projection) in enumerate(reference.unstack(layers, then)):
+        run = gated_layer if t else gated_label_layer
+        h = run(h, subgraphs, layer, projection)
+    return pool_nodes(h, subgraphs, reduce)
+
+
+def _use_fused(table: Tensor, subgraphs: Subgraphs) -> bool:
+    """Whether the fused stack can run, and is as precise as was asked for."""
+    if table.dtype != torch.float32 or not _use_triton(table):
+        return False
+    rough = torch.get_float32_matmul_precision() != "highest" or torch.is_autocast_enabled("cuda")
+    if not (rough or _backend.get() == "triton"):
+        return False
+    from i2gnn.ops import triton
+
+    return triton.fits_gated_stack(table, subgraphs)
+
+
 def _use_cpu(*inputs: Tensor) -> bool:
     """Whether compiled kernels can take these: on the CPU, of one type that numba knows."""
     kinds = {tensor.dtype for tensor in inputs}
     fits = kinds in ({torch.float32}, {torch.float64})
     there = all(tensor.device.type == "cpu" for tensor in inputs)
     return fits and there and not uses_reference() and _have_numba()
+
+
+def _use_triton(*inputs: Tensor) -> bool:
+    """Whether Triton's kernels take these: tensors on a GPU, of one type that they know."""
+    if uses_reference():
+        return False
+    kinds = {tensor.dtype for tensor in inputs}
+    fits = len(kinds) == 1 and kinds.issubset(TRITON_TYPES)
+    there = all(tensor.is_cuda for tensor in inputs)
+    if _backend.get() == "auto":
+        return fits and there and _have_triton()
+    if not _have_triton():
+        raise RuntimeError("backend 'triton' needs Triton, which is not installed")
+    if not fits:
+        raise ValueError(f"Triton's kernels take one of {TRITON_TYPES}, got {kinds}")
+    if not there:
+        from i2gnn.ops.triton import INTERPRETED
+
+        if not INTERPRETED:
+            raise RuntimeError(
+                f"Triton's kernels run on a GPU, got tensors on {inputs[0].device}; to run them "
+                "on a CPU, slowly, set TRITON_INTERPRET=1 before Triton is imported"
+            )
+    return True
 
 
 def _check_length(name: str, tensor: Tensor, length: int) -> None:
@@ -231,6 +390,19 @@ def _check_complete(name: str, graphs: GraphStore) -> None:
         )
 
 
+def _check_indices(name: str, tensor: Tensor, length: int) -> None:
+    kind = tensor.dtype
+    if tensor.shape != (length,) or kind.is_floating_point or kind == torch.bool:
+        raise ValueError(
+            f"{name} has shape {list(tensor.shape)} and type {kind}; expected [{length}] integers"
+        )
+
+
 @cache
 def _have_numba() -> bool:
     return find_spec("numba") is not None
+
+
+@cache
+def _have_triton() -> bool:
+    return find_spec("triton") is not None

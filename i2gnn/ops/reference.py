@@ -3,6 +3,7 @@
 Sizes: G graphs, N nodes, E edges, B branches, P pairs, R rows, Q links, D channels.
 """
 
+from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 import torch
@@ -18,13 +19,17 @@ __all__ = [
     "aggregate",
     "gated_label_layer",
     "gated_layer",
+    "gated_stack",
     "gru_update",
     "lookup",
     "pool_branches",
     "pool_context",
     "pool_graphs",
     "pool_nodes",
+    "read_subgraphs",
     "spread_nodes",
+    "takes_mean",
+    "unstack",
 ]
 
 Reduce = Literal["sum", "mean"]
@@ -57,11 +62,18 @@ class Projection(NamedTuple):
     table: Tensor
 
 
-def aggregate(h: Tensor, subgraphs: Subgraphs, edge_attr: Tensor | None = None) -> Tensor:
+def aggregate(
+    h: Tensor,
+    subgraphs: Subgraphs,
+    edge_attr: Tensor | None = None,
+    edge_type: Tensor | None = None,
+) -> Tensor:
     """See `i2gnn.ops.aggregate`."""
     sent_from, sent_to, link = subgraphs.message_rows
     message = h.index_select(0, sent_from)  # [M, D]
     if edge_attr is not None:
+        if edge_type is not None:
+            edge_attr = lookup(edge_attr, edge_type)
         edge = subgraphs.link_to_edge.index_select(0, link)
         message = torch.relu(message + edge_attr.index_select(0, edge))
     return torch.zeros_like(h).index_add(0, sent_to, message)
@@ -88,6 +100,14 @@ def pool_graphs(h: Tensor, graphs: GraphStore, reduce: Reduce = "sum") -> Tensor
 def pool_context(h: Tensor, subgraphs: Subgraphs, reduce: Reduce = "sum") -> Tensor:
     """See `i2gnn.ops.pool_context`."""
     return _pool(h, subgraphs.row_to_node, subgraphs.num_nodes, reduce)
+
+
+def read_subgraphs(h: Tensor, gate: Tensor | None, subgraphs: Subgraphs) -> Tensor:
+    """See `i2gnn.ops.read_subgraphs`."""
+    h = h if gate is None else gate * h
+    mean = pool_nodes(h, subgraphs, "mean")
+    ends = [h.index_select(0, r) for r in (subgraphs.row_of_root, subgraphs.row_of_branch)]
+    return pool_branches(torch.cat([mean, *ends], dim=1), subgraphs, "mean")
 
 
 def spread_nodes(x: Tensor, subgraphs: Subgraphs) -> Tensor:
@@ -138,11 +158,41 @@ def gated_label_layer(
     return gated_layer(lookup(table, subgraphs.label_code), subgraphs, weights, then)
 
 
+def takes_mean(reduce: Reduce) -> bool:
+    """Whether a pool is a mean rather than a sum."""
+    if reduce not in ("sum", "mean"):
+        raise ValueError(f"reduce must be 'sum' or 'mean', got {reduce!r}")
+    return reduce == "mean"
+
+
+def gated_stack(
+    table: Tensor,
+    subgraphs: Subgraphs,
+    layers: GRUWeights,
+    then: Projection | None = None,
+    reduce: Reduce = "sum",
+) -> Tensor:
+    """See `i2gnn.ops.gated_stack`."""
+    assert subgraphs.label_code is not None, "rows have no labels"
+    h = lookup(table, subgraphs.label_code)
+    for layer, projection in unstack(layers, then):
+        h = gated_layer(h, subgraphs, layer, projection)
+    return pool_nodes(h, subgraphs, reduce)
+
+
+def unstack(
+    layers: GRUWeights, then: Projection | None
+) -> Iterator[tuple[GRUWeights, Projection | None]]:
+    """Cuts weights with a first axis of layers into single layers and what follows each."""
+    last = len(layers.message) - 1
+    for t in range(last + 1):
+        projection = None if then is None or t == last else Projection(*(w[t] for w in then))
+        yield GRUWeights(*(w[t] for w in layers)), projection
+
+
 def _pool(h: Tensor, group: Tensor, groups: int, reduce: Reduce) -> Tensor:
     total = h.new_zeros(groups, h.shape[1]).index_add(0, group, h)
-    if reduce == "sum":
+    if not takes_mean(reduce):
         return total
-    if reduce != "mean":
-        raise ValueError(f"reduce must be 'sum' or 'mean', got {reduce!r}")
     size = torch.bincount(group, minlength=groups).clamp_(min=1)
     return total / size.unsqueeze(1)

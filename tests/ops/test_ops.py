@@ -5,7 +5,6 @@ import torch
 
 from i2gnn import extract_subgraphs, ops
 from i2gnn.ops import reference
-from i2gnn.ops.lookup import lookup_by_product
 from tests.helpers import assert_matches_reference, random_graphs
 from tests.named_graphs import awkward, store
 
@@ -53,6 +52,15 @@ def test_aggregate_with_edge_features(subgraphs, width):
     )
 
 
+def test_aggregate_with_edge_types(subgraphs):
+    edge_type = torch.randint(0, 3, (subgraphs.num_edges,))
+    assert_matches_reference(
+        lambda h, table: ops.aggregate(h, subgraphs, table, edge_type),
+        lambda h, table: reference.aggregate(h, subgraphs, table[edge_type]),
+        [torch.randn(subgraphs.num_rows, 16), torch.randn(3, 16)],
+    )
+
+
 @pytest.mark.parametrize("reduce", ["sum", "mean"])
 @pytest.mark.parametrize("name", ["pool_nodes", "pool_branches", "pool_graphs", "pool_context"])
 def test_pools(subgraphs, name, reduce):
@@ -68,11 +76,6 @@ def test_lookup_and_spread(subgraphs):
     code = torch.randint(0, 7, (subgraphs.num_rows,))
     assert_matches_reference(
         lambda t: ops.lookup(t, code),
-        lambda t: reference.lookup(t, code),
-        [torch.randn(7, 16)],
-    )
-    assert_matches_reference(
-        lambda t: lookup_by_product(t, code),
         lambda t: reference.lookup(t, code),
         [torch.randn(7, 16)],
     )
@@ -128,6 +131,27 @@ def test_references_are_the_definitions():
     )
     torch.testing.assert_close(reference.pool_context(h, s), context)
 
+    gate = torch.randn_like(h)
+    g = gate * h
+    by_root = []
+    for root in range(s.num_nodes):
+        read = [
+            torch.cat(
+                [
+                    torch.stack([g[r] for (a, b, _), r in row.items() if (a, b) == (i, j)]).mean(0),
+                    g[row[i, j, i]],
+                    g[row[i, j, j]],
+                ]
+            )
+            for i, j in branches
+            if i == root
+        ]
+        by_root.append(torch.stack(read).mean(0))
+    torch.testing.assert_close(reference.read_subgraphs(h, gate, s), torch.stack(by_root))
+    torch.testing.assert_close(
+        reference.read_subgraphs(g, None, s), reference.read_subgraphs(h, gate, s)
+    )
+
 
 def test_backend_reference_is_used_and_left(monkeypatch):
     s = extract_subgraphs(awkward(), hops=1)
@@ -161,6 +185,19 @@ def test_wrong_shapes_are_errors_not_wild_reads():
     h = torch.ones(s.num_rows, 2)
     with pytest.raises(ValueError, match="edge_attr is 1 wide; h is 2 wide"):
         ops.aggregate(h, s, torch.ones(s.num_edges, 1))
+    with pytest.raises(
+        ValueError, match=r"edge_type has shape \[2\] and type torch.int64; expected"
+    ):
+        ops.aggregate(h, s, torch.ones(3, 2), torch.zeros(2, dtype=torch.int64))
+    with pytest.raises(ValueError, match=r"edge_type has .*torch.float32; expected .* integers"):
+        ops.aggregate(h, s, torch.ones(3, 2), torch.zeros(s.num_edges))
+    with pytest.raises(ValueError, match="edge_type needs edge_attr"):
+        ops.aggregate(h, s, edge_type=torch.zeros(s.num_edges, dtype=torch.int64))
+    with pytest.raises(ValueError, match=r"gate has shape \[1, 2\]; h has"):
+        ops.read_subgraphs(h, torch.ones(1, 2), s)
+    for pool in (ops.pool_branches, ops.pool_graphs, ops.pool_context, ops.spread_nodes):
+        with pytest.raises(ValueError, match=r"has shape \[2, 2\]; expected"):
+            pool(torch.ones(2, 2), s)
 
 
 def test_other_types_take_the_reference():

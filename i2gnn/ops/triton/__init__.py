@@ -1,0 +1,33 @@
+"""Kernels for CUDA devices, written in Triton.
+
+Sums follow CSR ranges or have a fixed order, so results are the same in every run; nothing waits
+for the device, and sizes come from the host. With TRITON_INTERPRET=1 in the environment, Triton
+runs the kernels on CPU tensors, slowly, for tests.
+"""
+
+from i2gnn.ops.triton.aggregate import aggregate
+from i2gnn.ops.triton.gated import fits_gated_stack, gated_stack
+from i2gnn.ops.triton.launch import INTERPRETED
+from i2gnn.ops.triton.lookup import lookup
+from i2gnn.ops.triton.pool import (
+    pool_branches,
+    pool_context,
+    pool_graphs,
+    pool_nodes,
+    spread_nodes,
+)
+from i2gnn.ops.triton.readout import read_subgraphs
+
+__all__ = [
+    "INTERPRETED",
+    "aggregate",
+    "fits_gated_stack",
+    "gated_stack",
+    "lookup",
+    "pool_branches",
+    "pool_context",
+    "pool_graphs",
+    "pool_nodes",
+    "read_subgraphs",
+    "spread_nodes",
+]
