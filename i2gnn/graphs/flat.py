@@ -19,7 +19,7 @@ from torch import Tensor
 from i2gnn.errors import InputError
 from i2gnn.files import load_tensors, save_tensors
 
-__all__ = ["FlatStore", "column", "index_dtype", "offsets", "ragged_arange"]
+__all__ = ["FlatStore", "column", "index_dtype", "offsets", "owners", "ragged_arange"]
 
 
 def column(along: str, into: str | None = None, optional: bool = False) -> Any:
@@ -36,16 +36,43 @@ def column(along: str, into: str | None = None, optional: bool = False) -> Any:
     return dataclasses.field(metadata=metadata)
 
 
-def offsets(sizes: Tensor) -> Tensor:
-    """Exclusive prefix sums: [n] sizes to [n + 1] offsets (int64).
+def offsets(sizes: Tensor, dtype: torch.dtype = torch.int64) -> Tensor:
+    """Exclusive prefix sums: [n] sizes to [n + 1] offsets.
 
     Example:
         >>> offsets(torch.tensor([2, 0, 3]))
         tensor([0, 2, 2, 5])
     """
-    ptr = sizes.new_zeros(len(sizes) + 1, dtype=torch.int64)
-    torch.cumsum(sizes, 0, out=ptr[1:])
+    ptr = sizes.new_zeros(len(sizes) + 1, dtype=dtype)
+    torch.cumsum(sizes, 0, dtype=dtype, out=ptr[1:])
     return ptr
+
+
+def owners(ptr: Tensor, total: int) -> Tensor:
+    """The segment of each item: s for ptr[s] <= item < ptr[s + 1], in the type of `ptr`.
+
+    Items past the end of the last segment are given to it. Nothing waits for the device.
+
+    Args:
+        ptr: Where the segments start and the last one ends, [n + 1].
+        total: Number of items.
+
+    Example:
+        >>> owners(torch.tensor([0, 2, 2, 5]), total=6)
+        tensor([0, 0, 2, 2, 2, 2])
+    """
+    if ptr.is_cuda:
+        return owners_by_search(ptr, total)
+    sizes = ptr.diff()
+    sizes[-1:] += total - ptr[-1]
+    return torch.repeat_interleave(sizes, output_size=total)
+
+
+def owners_by_search(ptr: Tensor, total: int) -> Tensor:
+    """`owners` without a sum over the segments: how many of them, but for the last, have ended."""
+    items = torch.arange(total, dtype=ptr.dtype, device=ptr.device)
+    short = ptr.dtype == torch.int32
+    return torch.searchsorted(ptr[1:-1], items, right=True, out_int32=short)
 
 
 def ragged_arange(starts: Tensor, sizes: Tensor, total: int) -> Tensor:
@@ -72,6 +99,9 @@ class FlatStore:
     Attributes:
         sizes: For each axis the range length of every graph, [G] int64, always on the host: batch
             shapes are then known without waiting for the device.
+        graph_ptr: Of a batch of fixed shape (`i2gnn.graphs.assemble`), for each axis where the
+            range of every graph starts, [G + 1] on the device. Only the sums of its `sizes` are
+            true, and what lies behind the last range is spare. None for other stores.
     """
 
     FORMAT_VERSION: ClassVar[int] = 1
@@ -79,6 +109,7 @@ class FlatStore:
 
     sizes: Mapping[str, Tensor]
     level: str | None = None
+    graph_ptr: Mapping[str, Tensor] | None = None
 
     @property
     def num_graphs(self) -> int:
@@ -97,6 +128,12 @@ class FlatStore:
         """Number of items along an axis, over all graphs."""
         return self.num_graphs if axis == "graph" else int(self.offsets[axis][-1])
 
+    def ptr(self, axis: str) -> Tensor:
+        """Where each graph's range starts along an axis, [G + 1] on the device of the columns."""
+        if self.graph_ptr is not None:
+            return self.graph_ptr[axis]
+        return self.offsets[axis].to(self.device, non_blocking=True)
+
     @cached_property
     def columns(self) -> dict[str, Tensor]:
         """The columns that are present, by name."""
@@ -105,9 +142,9 @@ class FlatStore:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The fields that are neither columns nor sizes; they can be written as JSON."""
+        """The fields that are neither columns nor about sizes; they can be written as JSON."""
         names = (f.name for f in dataclasses.fields(self) if "along" not in f.metadata)
-        return {name: getattr(self, name) for name in names if name != "sizes"}
+        return {name: getattr(self, name) for name in names if name not in ("sizes", "graph_ptr")}
 
     @classmethod
     def from_parts(
@@ -125,6 +162,10 @@ class FlatStore:
             return along
         assert self.level is not None, "a store with targets has a level"
         return self.level
+
+    def is_target(self, name: str) -> bool:
+        """Whether a column holds targets, which NaN marks as missing."""
+        return bool(self.__dataclass_fields__[name].metadata["along"] == "level")
 
     def index_of(self, name: str) -> str | None:
         """The axis a column's values index, or None if they are not indices."""
@@ -154,35 +195,24 @@ class FlatStore:
     def batch(self, indices: Tensor | Iterable[int]) -> Self:
         """Selects graphs, by indices in the given order or by a mask, as a store of their own.
 
-        One ragged gather per column; no Python per graph. Repeated indices are legal.
+        Repeated indices are legal; there is no Python per graph.
         """
-        chosen = self._graph_indices(indices)
-        sizes = {axis: sizes[chosen] for axis, sizes in self.sizes.items()}
-        old = {axis: ptr[:-1][chosen] for axis, ptr in self.offsets.items()}
-        shift = {axis: offsets(sizes[axis])[:-1] - old[axis] for axis in sizes}
-        totals = {axis: int(sizes[axis].sum()) for axis in sizes}
+        from i2gnn.graphs.assemble import select  # which builds on this file
 
-        device = self.device
-        chosen = chosen.to(device, non_blocking=True)
-        sizes_there = {axis: s.to(device, non_blocking=True) for axis, s in sizes.items()}
-        shift = {axis: s.to(device, non_blocking=True) for axis, s in shift.items()}
-        positions = {
-            axis: ragged_arange(old[axis].to(device, non_blocking=True), sizes_there[axis], total)
-            for axis, total in totals.items()
-        }
-        positions["graph"] = chosen
+        return select(self, self._graph_indices(indices))
 
-        taken: dict[str, Any] = {}
-        for name, tensor in self.columns.items():
-            axis, into = self.axis_of(name), self.index_of(name)
-            values = tensor.index_select(0, positions[axis])
-            if into is not None:
-                moved = torch.repeat_interleave(
-                    shift[into], sizes_there[axis], output_size=totals[axis]
-                )
-                values = (values + moved).to(tensor.dtype)
-            taken[name] = values
-        return dataclasses.replace(self, sizes=sizes, **taken)
+    @cached_property
+    def ranges(self) -> tuple[Tensor, Tensor]:
+        """Sizes and starts of the ranges of all graphs along all axes, on the device.
+
+        Shapes:
+            returns: [A + 1, G + 1] each. The last axis is that of the graphs themselves; the last
+                graph is an empty one, behind all others, that stands for none.
+        """
+        sizes = torch.stack([*self.sizes.values(), torch.ones(len(self), dtype=torch.int64)])
+        sizes = torch.nn.functional.pad(sizes, (0, 1))
+        starts = sizes.cumsum(1) - sizes
+        return sizes.to(self.device), starts.to(self.device)
 
     def _graph_indices(self, indices: Tensor | Iterable[int]) -> Tensor:
         if not isinstance(indices, Tensor):

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from i2gnn.errors import InputError
 from i2gnn.graphs import convert
-from i2gnn.graphs.flat import FlatStore, column, index_dtype, offsets
+from i2gnn.graphs.flat import FlatStore, column, index_dtype, offsets, owners
 from i2gnn.graphs.raw import Level, RawGraphs, clean
 
 if TYPE_CHECKING:
@@ -227,6 +227,11 @@ class GraphStore(FlatStore):
         return self.length("edge")
 
     @cached_property
+    def node_ptr(self) -> Tensor:
+        """Where the nodes of each graph start, [G + 1]."""
+        return self.ptr("node")
+
+    @cached_property
     def edge_ptr(self) -> Tensor:
         """Where the edges of each node start, [N + 1]."""
         return offsets(self.degree)
@@ -234,8 +239,7 @@ class GraphStore(FlatStore):
     @cached_property
     def edge_to_node(self) -> Tensor:
         """The receiving node k of each edge k <- l, [E] int64."""
-        nodes = torch.arange(self.num_nodes, device=self.device)
-        return torch.repeat_interleave(nodes, self.degree, output_size=self.num_edges)
+        return owners(self.edge_ptr, self.num_edges)
 
     @cached_property
     def edge_index(self) -> Tensor:
@@ -259,9 +263,7 @@ class GraphStore(FlatStore):
         return self._to_graph("edge")
 
     def _to_graph(self, axis: str) -> Tensor:
-        graphs = torch.arange(len(self), device=self.device)
-        sizes = self.sizes[axis].to(self.device)
-        return torch.repeat_interleave(graphs, sizes, output_size=self.length(axis))
+        return owners(self.ptr(axis), self.length(axis))
 
     def __repr__(self) -> str:
         parts = [f"graphs={len(self)}"]

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from i2gnn.graphs.flat import column, index_dtype, offsets, ragged_arange
+from i2gnn.graphs.flat import column, index_dtype, offsets, owners, ragged_arange
 from i2gnn.graphs.store import GraphStore
 
 __all__ = ["AXES", "RowTypes", "Subgraphs"]
@@ -128,39 +128,39 @@ class Subgraphs(GraphStore):
     @cached_property
     def branch_ptr(self) -> Tensor:
         """Where the branches of each root start, [N + 1]."""
-        return offsets(self.branch_count)
+        return offsets(self.branch_count, index_dtype(self.num_branches))
 
     @cached_property
     def pair_ptr(self) -> Tensor:
         """Where the pairs of each root start, [N + 1]."""
-        return offsets(self.pair_count)
+        return offsets(self.pair_count, index_dtype(self.num_pairs))
 
     @cached_property
     def link_ptr(self) -> Tensor:
         """Where the links of each pair start, [P + 1]."""
-        return offsets(self.link_count)
+        return offsets(self.link_count, index_dtype(self.num_links))
 
     @cached_property
     def row_count(self) -> Tensor:
         """Rows of each pair, [P]: the branches of its root."""
-        return self.branch_count[self.pair_to_root]
+        return self.branch_count.index_select(0, self.pair_to_root)
 
     @cached_property
     def row_ptr(self) -> Tensor:
         """Where the rows of each pair start, [P + 1]."""
-        return offsets(self.row_count)
+        return offsets(self.row_count, index_dtype(self.num_rows))
 
     # -- maps --------------------------------------------------------------------------------
 
     @cached_property
     def pair_to_root(self) -> Tensor:
         """The root i of each pair, [P]."""
-        return self._repeat(self.pair_count, self.num_pairs)
+        return owners(self.pair_ptr, self.num_pairs)
 
     @cached_property
     def branch_to_root(self) -> Tensor:
         """The root i of each branch, [B]."""
-        return self._repeat(self.branch_count, self.num_branches)
+        return owners(self.branch_ptr, self.num_branches)
 
     @cached_property
     def branch_to_node(self) -> Tensor:
@@ -170,13 +170,15 @@ class Subgraphs(GraphStore):
     @cached_property
     def row_to_pair(self) -> Tensor:
         """The pair (i, k) of each row, [R]."""
-        return self._repeat(self.row_count, self.num_rows)
+        return owners(self.row_ptr, self.num_rows)
 
     @cached_property
     def row_to_branch(self) -> Tensor:
         """The branch (i, j) of each row, [R]."""
-        first = self.branch_ptr[:-1][self.pair_to_root]
-        return ragged_arange(first, self.row_count, self.num_rows)
+        first = self.branch_ptr.index_select(0, self.pair_to_root) - self.row_ptr[:-1]  # [P]
+        branch = first.index_select(0, self.row_to_pair)
+        branch += torch.arange(self.num_rows, dtype=branch.dtype, device=self.device)
+        return branch.clamp_(max=self.num_branches - 1)  # there may be more spare rows
 
     @cached_property
     def row_to_node(self) -> Tensor:
@@ -186,24 +188,23 @@ class Subgraphs(GraphStore):
     @cached_property
     def row_of_root(self) -> Tensor:
         """For each branch the row at k = i, [B]."""
-        root_pair = self.pair_ptr[:-1][self.branch_to_root]
-        return self.row_ptr[root_pair] + self._branch_rank
+        root_pair = self.pair_ptr.index_select(0, self.branch_to_root)
+        return self._row_in_pair(root_pair)
 
     @cached_property
     def row_of_branch(self) -> Tensor:
         """For each branch the row at k = j, [B]."""
-        return self.row_ptr[self.branch_to_pair] + self._branch_rank
+        return self._row_in_pair(self.branch_to_pair)
 
     @cached_property
     def link_to_receiver(self) -> Tensor:
         """The receiving pair (i, k) of each link, [Q]."""
-        return self._repeat(self.link_count, self.num_links)
+        return owners(self.link_ptr, self.num_links)
 
     @cached_property
     def link_to_row(self) -> Tensor:
         """The first row of the sending pair of each link, [Q]; its branches follow."""
-        first = self.row_ptr[self.link_to_pair]
-        return first.to(index_dtype(self.num_rows))
+        return self.row_ptr.index_select(0, self.link_to_pair)
 
     @cached_property
     def link_to_reverse_edge(self) -> Tensor:
@@ -236,12 +237,13 @@ class Subgraphs(GraphStore):
 
     @cached_property
     def label_code(self) -> Tensor | None:
-        """The labels of each row as one number below the product of `label_sizes`, [R] int64."""
+        """The labels of each row as one number below the product of `label_sizes`, [R] int32."""
         if self.labels is None:
             return None
-        code = torch.zeros(self.num_rows, dtype=torch.int64, device=self.device)
-        for values, size in zip(self.labels.unbind(1), self.label_sizes, strict=True):
-            code = code.mul_(size).add_(values)
+        first, *others = self.labels.unbind(1)
+        code = first.to(torch.int32)
+        for values, size in zip(others, self.label_sizes[1:], strict=True):
+            code = torch.add(values, code, alpha=size)
         return code
 
     @cached_property
@@ -276,16 +278,12 @@ class Subgraphs(GraphStore):
         neighbors = torch.bincount(type_of_link * size + label, minlength=len(types) * size)
         return RowTypes(of_row, self.label_code[example], neighbors.view(len(types), size))
 
-    @cached_property
-    def _branch_rank(self) -> Tensor:
-        """Position of each branch among those of its root, [B]."""
-        branches = torch.arange(self.num_branches, device=self.device)
-        return branches - self.branch_ptr[self.branch_to_root]
-
-    def _repeat(self, counts: Tensor, total: int) -> Tensor:
-        """[n] counts to [total] owners: 0 counts[0] times, 1 counts[1] times, ..."""
-        owners = torch.arange(len(counts), device=self.device)
-        return torch.repeat_interleave(owners, counts, output_size=total)
+    def _row_in_pair(self, pair: Tensor) -> Tensor:
+        """For each branch its row in the pair given for it, [B] to [B]."""
+        start = self.row_ptr.index_select(0, pair)
+        start -= self.branch_ptr.index_select(0, self.branch_to_root)
+        start += torch.arange(self.num_branches, dtype=start.dtype, device=self.device)
+        return start.clamp_(max=self.num_rows - 1)  # there may be more spare branches
 
 
 def _sort_into_groups(group: Tensor, groups: int) -> Segments:

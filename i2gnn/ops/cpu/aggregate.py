@@ -61,7 +61,7 @@ class ReluSum(torch.autograd.Function):
         h, edge_attr = h.contiguous(), edge_attr.contiguous()
         ctx.save_for_backward(h, edge_attr)
         ctx.subgraphs = subgraphs
-        out = torch.empty_like(h)
+        out = _empty(len(h), h, subgraphs.row_ptr)
         _run(
             kernels.relu_sum,
             subgraphs.num_pairs,
@@ -79,7 +79,7 @@ class ReluSum(torch.autograd.Function):
         subgraphs, grad = ctx.subgraphs, grad.contiguous()
         grad_h = grad_edge = None
         if ctx.needs_input_grad[0]:
-            grad_h = torch.empty_like(h)
+            grad_h = _empty(len(h), h, subgraphs.row_ptr)
             reverse = subgraphs.reverse_edge[subgraphs.link_to_edge]
             _run(
                 kernels.relu_sum_grad_h,
@@ -113,7 +113,7 @@ class SumPairs(torch.autograd.Function):
         """[R, D] to [B, D]."""
         ctx.subgraphs = subgraphs
         h = h.contiguous()
-        out = h.new_empty(subgraphs.num_branches, h.shape[1])
+        out = _empty(subgraphs.num_branches, h, subgraphs.branch_ptr)
         _run(
             kernels.sum_pairs,
             subgraphs.num_nodes,
@@ -132,7 +132,7 @@ class SumPairs(torch.autograd.Function):
 
 def _sum_links(h: Tensor, subgraphs: Subgraphs) -> Tensor:
     h = h.contiguous()
-    out = torch.empty_like(h)
+    out = _empty(len(h), h, subgraphs.row_ptr)
     _run(
         kernels.sum_links,
         subgraphs.num_pairs,
@@ -140,6 +140,13 @@ def _sum_links(h: Tensor, subgraphs: Subgraphs) -> Tensor:
         (subgraphs.link_ptr, subgraphs.link_to_pair, subgraphs.row_ptr),
         (h, out),
     )
+    return out
+
+
+def _empty(length: int, like: Tensor, ptr: Tensor) -> Tensor:
+    """Room for items that are about to be written; those behind the last range `ptr` are zero."""
+    out = like.new_empty(length, like.shape[1])
+    out[int(ptr[-1]) :] = 0
     return out
 
 
