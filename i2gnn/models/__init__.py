@@ -1,6 +1,7 @@
 """Models: I²-GNN, its siblings with other numbers of identifiers, and the paper's other models."""
 
 from i2gnn.models.base import Network
+from i2gnn.models.ds_gnn import DSGNN
 from i2gnn.models.gnnak import GNNAKPlain, GNNAKPlus
 from i2gnn.models.i2gnn import I2GNN
 from i2gnn.models.i3gnn import I3GNN
@@ -8,11 +9,13 @@ from i2gnn.models.mpnn import MPNN
 from i2gnn.models.network import IdentifierGNN
 from i2gnn.models.ppgn import PPGN
 from i2gnn.models.registry import REGISTRY, ModelEntry
-from i2gnn.models.subgraph_mpnn import SubgraphMPNN
+from i2gnn.models.subgraph_mpnn import IDGNN, SubgraphMPNN
 
 __all__ = [
+    "DSGNN",
     "I2GNN",
     "I3GNN",
+    "IDGNN",
     "MODELS",
     "MPNN",
     "PPGN",
@@ -26,6 +29,8 @@ __all__ = [
 ]
 
 MODELS: dict[str, type[IdentifierGNN]] = {
-    name: entry.model for name, entry in REGISTRY.items() if issubclass(entry.model, IdentifierGNN)
+    name: entry.model
+    for name, entry in REGISTRY.items()
+    if issubclass(entry.model, IdentifierGNN) and not issubclass(entry.model, DSGNN)
 }
-"""The models that are one network with another number of identifiers; all are in `REGISTRY`."""
+"""The models that are one network with the same arguments; `REGISTRY` has all."""

@@ -9,12 +9,13 @@ from typing import Any
 from torch import nn
 
 from i2gnn.models.base import Network
+from i2gnn.models.ds_gnn import DSGNN
 from i2gnn.models.gnnak import GNNAKPlain, GNNAKPlus
 from i2gnn.models.i2gnn import I2GNN
 from i2gnn.models.i3gnn import I3GNN
 from i2gnn.models.mpnn import MPNN
 from i2gnn.models.ppgn import PPGN
-from i2gnn.models.subgraph_mpnn import SubgraphMPNN
+from i2gnn.models.subgraph_mpnn import IDGNN, SubgraphMPNN
 
 __all__ = ["REGISTRY", "TABLES", "ModelEntry", "count_parameters", "count_published", "describe"]
 
@@ -123,6 +124,18 @@ _ENTRIES = (
         published="27k",
     ),
     ModelEntry(
+        name="idgnn",
+        title="ID-GNN",
+        model=IDGNN,
+        summary="message passing in the ego-net of every node, messages of the root apart",
+        identifiers=1,
+        time="n s (d D + D^2)",
+        memory="n s D",
+        tables=(1, 2, 3, 9, 12),
+        preset=GATED,
+        published="102k",
+    ),
+    ModelEntry(
         name="subgraph_mpnn",
         title="NGNN",
         model=SubgraphMPNN,
@@ -133,6 +146,16 @@ _ENTRIES = (
         tables=(1, 2, 3, 4, 5, 9, 12, 14),
         preset=GATED | {"labels": "spd_pred"},
         published="127k",
+    ),
+    ModelEntry(
+        name="ds_gnn",
+        title="DS-GNN",
+        model=DSGNN,
+        summary="the graph without a node, each node in turn: (N-1)-reconstruction",
+        identifiers=1,
+        time="n (m D + n D^2)",
+        memory="n^2 D",
+        preset=COUNTING | {"conv": "gin", "pool": "sum"},
     ),
     ModelEntry(
         name="gnnak_plus",
