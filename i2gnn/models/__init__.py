@@ -9,7 +9,9 @@ from i2gnn.models.mpnn import MPNN
 from i2gnn.models.network import IdentifierGNN
 from i2gnn.models.ppgn import PPGN
 from i2gnn.models.registry import REGISTRY, ModelEntry
+from i2gnn.models.stream import StreamedModel
 from i2gnn.models.subgraph_mpnn import IDGNN, SubgraphMPNN
+from i2gnn.models.sun import SUN
 
 __all__ = [
     "DSGNN",
@@ -20,11 +22,13 @@ __all__ = [
     "MPNN",
     "PPGN",
     "REGISTRY",
+    "SUN",
     "GNNAKPlain",
     "GNNAKPlus",
     "IdentifierGNN",
     "ModelEntry",
     "Network",
+    "StreamedModel",
     "SubgraphMPNN",
 ]
 

@@ -22,7 +22,8 @@ def neighborhood(graphs: GraphStore, roots: Tensor, hops: int) -> Tensor:
         >>> neighborhood(path, torch.tensor([3]), hops=2)
         tensor([1, 2, 3])
     """
-    seen = newest = torch.unique(roots)
+    seen: Tensor = torch.unique(roots)
+    newest = seen
     for _ in range(hops):
         degree = graphs.degree[newest]
         edges = ragged_arange(graphs.edge_ptr[newest], degree, int(degree.sum()))
@@ -55,7 +56,7 @@ def induced(graphs: GraphStore, nodes: Tensor) -> tuple[GraphStore, Tensor]:
     per_node = torch.bincount(graphs.node_to_graph[nodes], minlength=len(graphs))
     per_edge = torch.bincount(graphs.node_to_graph[nodes[owner]], minlength=len(graphs))
     fields: dict[str, Any] = {field.name: None for field in dataclasses.fields(GraphStore)}
-    positions = {"node": nodes, "edge": edges, "graph": slice(None)}
+    positions: dict[str, Any] = {"node": nodes, "edge": edges, "graph": slice(None)}
     for name in fields:
         if (column := graphs.columns.get(name)) is not None:
             fields[name] = column[positions[graphs.axis_of(name)]]

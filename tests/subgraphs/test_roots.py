@@ -25,8 +25,8 @@ def content(subgraphs: Subgraphs, nodes: torch.Tensor, edges: torch.Tensor) -> d
         labels = (*s.labels[row].tolist(), *s.resistance[row].tolist())
         rows[int(root[b]), int(branch[b]), int(k)] = labels
     links = [
-        (int(nodes[s.pair_to_root[p]]), int(edges[e]), int(nodes[s.pair_to_node[l]]))
-        for p, e, l in zip(s.link_to_receiver, s.link_to_edge, s.link_to_pair, strict=True)
+        (int(nodes[s.pair_to_root[p]]), int(edges[e]), int(nodes[s.pair_to_node[q]]))
+        for p, e, q in zip(s.link_to_receiver, s.link_to_edge, s.link_to_pair, strict=True)
     ]
     return {"rows": list(rows.items()), "links": links}
 
