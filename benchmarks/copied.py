@@ -25,16 +25,17 @@ def copy_subgraphs(subgraphs: Subgraphs) -> Data:
     order = torch.argsort(subgraphs.row_to_branch, stable=True)
     place = torch.empty_like(order)
     place[order] = torch.arange(len(order), device=order.device)
-    sent_from, sent_to, link = subgraphs.message_rows
+    sent_from, sent_to, link = (index.long() for index in subgraphs.message_rows)
+    ends = subgraphs.row_of_root.long(), subgraphs.row_of_branch.long()
     data = Data(
         edge_index=torch.stack([place[sent_from], place[sent_to]]),
         num_nodes=subgraphs.num_rows,
         labels=subgraphs.labels[order].long(),
-        node_to_subgraph=subgraphs.row_to_branch[order],
-        subgraph_to_root=subgraphs.branch_to_root,
-        root_to_graph=subgraphs.node_to_graph,
+        node_to_subgraph=subgraphs.row_to_branch[order].long(),
+        subgraph_to_root=subgraphs.branch_to_root.long(),
+        root_to_graph=subgraphs.node_to_graph.long(),
         node_to_original=subgraphs.row_to_node[order].long(),
-        center=torch.stack([place[subgraphs.row_of_root], place[subgraphs.row_of_branch]], dim=1),
+        center=torch.stack([place[end] for end in ends], dim=1),
         num_subgraphs=subgraphs.num_branches,
         num_roots=subgraphs.num_nodes,
         num_molecules=len(subgraphs),

@@ -6,7 +6,7 @@ stand beside the states: where they are given, the layer works on [h, z], D_in w
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -28,6 +28,7 @@ __all__ = [
     "NNConv",
     "SumConv",
     "make_conv",
+    "stack_weights",
 ]
 
 
@@ -79,7 +80,7 @@ class Conv(nn.Module):
         sent = h if others is None else h @ others
         if self.root_weight is None:
             return sent
-        roots = subgraphs.row_of_root
+        roots = subgraphs.row_of_root.long()
         return sent.index_copy(0, roots, h.index_select(0, roots) @ self.root_weight)
 
     def extra_repr(self) -> str:
@@ -179,10 +180,11 @@ class GINE(Conv):
         # Messages act on each channel alone, so [h, z] need not be put side by side, unless the
         # root has a weight, which mixes channels.
         parts = [_join(h, z)] if z is None or self.root_weight is not None else [h, z]
-        edges = self.edge(_require(edge_attr, self)).split([p.shape[1] for p in parts], dim=1)
+        table, edge_type = self.edge.as_table(_require(edge_attr, self))
+        tables = torch.split(table, [part.shape[1] for part in parts], dim=1)
         inputs = [
-            (1 + self.eps) * part + ops.aggregate(self.sent(part, subgraphs), subgraphs, edge)
-            for part, edge in zip(parts, edges, strict=True)
+            (1 + self.eps) * h + ops.aggregate(self.sent(h, subgraphs), subgraphs, edge, edge_type)
+            for h, edge in zip(parts, tables, strict=True)
         ]
         return mlp_of_parts(self.mlp, inputs)
 
@@ -233,6 +235,18 @@ class GatedGraph(SumConv):
         gru = self.gru
         message = self.weight @ gru.weight_ih.t()
         return ops.GRUWeights(message, gru.weight_hh.t(), gru.bias_ih, gru.bias_hh)
+
+
+def stack_weights(convs: Sequence[GatedGraph]) -> ops.GRUWeights:
+    """The weights of several layers, with a first axis of layers; one product for all of them."""
+    weight = torch.stack([conv.weight for conv in convs])
+    inputs = torch.stack([conv.gru.weight_ih for conv in convs])
+    return ops.GRUWeights(
+        torch.bmm(weight, inputs.transpose(1, 2)),
+        torch.stack([conv.gru.weight_hh for conv in convs]).transpose(1, 2),
+        torch.stack([conv.gru.bias_ih for conv in convs]),
+        torch.stack([conv.gru.bias_hh for conv in convs]),
+    )
 
 
 class GraphConv(SumConv):

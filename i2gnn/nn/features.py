@@ -1,11 +1,16 @@
 """Features of nodes and edges: numbers and types."""
 
+import math
+
 import torch
 from torch import Tensor, nn
 
 from i2gnn import ops
 
 __all__ = ["ConcatEncoder", "FeatureEncoder"]
+
+MAX_TABLE = 1024
+"""Combinations of types up to which a table of all of them is made."""
 
 
 class FeatureEncoder(nn.Module):
@@ -44,6 +49,22 @@ class FeatureEncoder(nn.Module):
         if self.linear is not None:
             parts.append(self.linear(numbers.to(self.linear.weight.dtype)))
         return torch.stack(parts).sum(0) if len(parts) > 1 else parts[0]
+
+    def as_table(self, features: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        """The same as a table and the entry of each item: out[n] = table[entry[n]].
+
+        The table has one row per combination of types, which are few; where there are numbers too,
+        it is the result itself, and the second is None.
+        """
+        size = math.prod(self.types)
+        if self.linear is not None or size > MAX_TABLE:
+            return self(features), None
+        types, _ = self.split(features)
+        table, entry = self.tables[0], types[:, 0]
+        for c in range(1, len(self.types)):
+            table = (table.unsqueeze(1) + self.tables[c].unsqueeze(0)).flatten(0, 1)
+            entry = entry * self.types[c] + types[:, c]
+        return table, entry.contiguous()
 
     def split(self, features: Tensor | None) -> tuple[Tensor, Tensor]:
         """The columns of types (int64) and those of numbers."""

@@ -83,7 +83,11 @@ def read_nodes(
     gate: Tensor | None = None,
 ) -> Tensor:
     """The parts of each node side by side: [R, D] rows to [N, parts D]."""
-    nodes = ops.pool_branches(read_branches(h, subgraphs, parts, reduce, gate), subgraphs, reduce)
+    if reduce == "mean" and set(parts) >= {"nodes", "center", "side"}:
+        nodes = ops.read_subgraphs(h, gate, subgraphs)
+    else:
+        branches = read_branches(h, subgraphs, parts, reduce, gate)
+        nodes = ops.pool_branches(branches, subgraphs, reduce)
     if "context" not in parts:
         return nodes
     return torch.cat([nodes, ops.pool_context(h, subgraphs, reduce)], dim=1)
@@ -225,6 +229,8 @@ def read_edges(h: Tensor, subgraphs: Subgraphs) -> Tensor:
     """
     if subgraphs.identifiers != 2:
         raise ValueError(f"branches are edges only with 2 identifiers, not {subgraphs.identifiers}")
+    if subgraphs.branch_weight is not None:
+        raise ValueError("edge level reads every branch, but of these branches some were sampled")
     return h[(subgraphs.degree > 0)[subgraphs.branch_to_root]]
 
 

@@ -16,6 +16,18 @@ def test_sum_of_embeddings_and_a_linear_map():
     assert torch.equal(only_numbers(features), only_numbers.linear(features.float()))
 
 
+@pytest.mark.parametrize("numbers", [0, 1])
+@pytest.mark.parametrize("types", [(4,), (4, 2, 3), (40, 30)])
+def test_a_table_of_all_combinations_is_the_same(types, numbers):
+    """Small ones are made; with numbers, or above 1024 combinations, the values are given."""
+    columns = [torch.randint(size, (9,)) for size in (*types, *[7] * numbers)]
+    features = torch.stack(columns, dim=1)
+    encoder = FeatureEncoder(types, numbers, channels=5)
+    table, entry = encoder.as_table(features)
+    assert (entry is None) == (numbers == 1 or types == (40, 30))
+    torch.testing.assert_close(table if entry is None else table[entry], encoder(features))
+
+
 def test_embeddings_beside_all_columns_as_numbers():
     features = torch.tensor([[2, 5], [0, 7]])
     encoder = ConcatEncoder((3,), 1, embedding_channels=4).double()
