@@ -67,6 +67,8 @@ def cells_of(graphs: GraphStore) -> Cells:
         >>> cells_of(graphs).row
         tensor([2, 0, 0, 1, 1])
     """
+    if graphs.graph_ptr is not None:
+        raise ValueError("all pairs of nodes need the size of each graph: a batch of exact shape")
     sizes = graphs.sizes["node"]
     order = torch.argsort(sizes, stable=True)
     ordered = sizes[order]

@@ -16,6 +16,7 @@ from i2gnn.models.i3gnn import I3GNN
 from i2gnn.models.mpnn import MPNN
 from i2gnn.models.ppgn import PPGN
 from i2gnn.models.subgraph_mpnn import IDGNN, SubgraphMPNN
+from i2gnn.models.sun import SUN
 
 __all__ = ["REGISTRY", "TABLES", "ModelEntry", "count_parameters", "count_published", "describe"]
 
@@ -179,6 +180,17 @@ _ENTRIES = (
         tables=(2, 3, 9, 12),
         preset=GATED | {"labels": "spd_pred"},
         published="251k",
+    ),
+    ModelEntry(
+        name="sun",
+        title="SUN (EGO)",
+        model=SUN,
+        summary="ego-nets that hear of each other through roots, pools and the mean of a node",
+        identifiers=1,
+        time="n s (d D + D^2)",
+        memory="n s D",
+        tables=(5,),
+        preset=COUNTING | {"hops": 3},
     ),
     ModelEntry(
         name="i2gnn",
