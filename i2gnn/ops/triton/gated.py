@@ -17,7 +17,7 @@ from torch.nn.functional import pad
 from i2gnn.ops.reference import GRUWeights, Projection
 from i2gnn.ops.triton import gated_kernels as kernels
 from i2gnn.ops.triton.aggregate import links_of, sum_links
-from i2gnn.ops.triton.launch import INTERPRETED, blocks, launch
+from i2gnn.ops.triton.launch import INTERPRETED, beside, blocks, launch
 from i2gnn.ops.triton.pool import sum_nodes
 from i2gnn.subgraphs.structure import Subgraphs
 
@@ -44,11 +44,11 @@ def gated_stack(
 
     def gates(weight: Tensor, inputs: int) -> Tensor:
         """[t, n, 3 width] to [t, 3 D, inputs]: gates below each other, zeros where filled up."""
-        by_gate = weight.unflatten(2, (3, width)).permute(0, 2, 3, 1)  # [t, 3, width, n]
+        by_gate = weight.reshape(len(weight), -1, 3, width).permute(0, 2, 3, 1)  # [t, 3, width, n]
         return _pad(by_gate, inputs, D).flatten(1, 2)
 
     def biases(bias: Tensor) -> Tensor:
-        return _pad(bias.unflatten(1, (3, width)), D, 3).flatten(1)
+        return _pad(bias.reshape(-1, 3, width), D, 3).flatten(1)
 
     if then is None:
         then = Projection(table.new_empty(0, width, width), table.new_empty(0, labels, width))
@@ -218,6 +218,22 @@ class _Run:
             num_warps=4,
             num_stages=2,
         )
+        # Both read much and compute little, so that side by side they take less time.
+        with beside(
+            grad, lambda: self._weights_grad(t, grad, h, message, grad_gates, new, partial)
+        ):
+            return sum_links(grad_message, self.subgraphs, own=grad_h)
+
+    def _weights_grad(
+        self,
+        t: int,
+        grad: Tensor,
+        h: Tensor,
+        message: Tensor,
+        grad_gates: Tensor,
+        new: Tensor,
+        partial: Tensor,
+    ) -> None:
         launch(
             kernels.weights_grad_kernel,
             self._programs(1),
@@ -232,13 +248,12 @@ class _Run:
             self.subgraphs.num_pairs,
             D=self.width,
             C=self.labels,
-            THEN=then,
+            THEN=self._projects(t),
             BLOCK_R=TILE // 2,
             STAGES=3,
             num_warps=8,
             num_stages=3,
         )
-        return sum_links(grad_message, self.subgraphs, own=grad_h)
 
     def label_grad(self, grad: Tensor, counts: Tensor, partial: Tensor) -> None:
         """Shares of the gradients of the first layer's weights."""
@@ -290,10 +305,10 @@ class _Run:
         """Sorts what `label_grad` and `gates_grad` found into the order of the weights."""
         C, D, T = self.labels, self.width, self.layers
         by_label = first[: 9 * C].view(9, C, D)
-        squares = later[:, : 7 * D].unflatten(1, (7, D))
+        squares = later[:, : 7 * D].view(T - 1, 7, D, D)
         # By gate: new (from the message), reset, update, new (from the state).
-        of_first = by_label[[7, 3, 4, 5]].sum(1)
-        biases = torch.cat([of_first.unsqueeze(0), later[:, 7 * D : 7 * D + 4]])
+        of_first = torch.cat([by_label[7:8], by_label[3:6]]).sum(1, keepdim=True)
+        biases = torch.cat([of_first.transpose(0, 1), later[:, 7 * D : 7 * D + 4]])
         weight, tables = self.weight.new_empty(0), self.tables.new_empty(0)
         if self.projects:
             weight = torch.cat([first[None, 9 * C :], squares[: T - 2, 6]])
@@ -302,8 +317,8 @@ class _Run:
             by_label[6],
             _below(by_label[None, 0:3]),
             _below(by_label[None, 3:6]),
-            biases[:, [1, 2, 0]].flatten(1),
-            biases[:, [1, 2, 3]].flatten(1),
+            torch.cat([biases[:, 1:3], biases[:, 0:1]], dim=1).flatten(1),
+            biases[:, 1:4].flatten(1),
             _below(squares[:, 0:3]),
             _below(squares[:, 3:6]),
             weight.view(self.weight.shape),

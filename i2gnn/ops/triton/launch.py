@@ -1,14 +1,16 @@
 """How kernels are compiled, cut into tiles and started."""
 
+import contextlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any, NamedTuple, cast
 
 import torch
 import triton
 from torch import Tensor
 
-__all__ = ["INTERPRETED", "Tile", "blocks", "kernel", "launch", "tile_for"]
+__all__ = ["INTERPRETED", "Tile", "beside", "blocks", "kernel", "launch", "tile_for"]
 
 INTERPRETED: bool = triton.knobs.runtime.interpret
 """Whether TRITON_INTERPRET=1 was set when the kernels were defined: they then take CPU tensors."""
@@ -55,3 +57,26 @@ def launch(start: Any, grid: tuple[int, ...], like: Tensor, *arguments: Any, **s
         return
     with torch.cuda.device_of(like):  # type: ignore[no-untyped-call]
         start[grid](like, *arguments, **sizes)
+
+
+@contextlib.contextmanager
+def beside(like: Tensor, other: Callable[[], None]) -> Iterator[None]:
+    """Runs `other` on a second stream, beside what the block launches; after it, both are done.
+
+    What `other` reads and writes must exist before the block and outlive it.
+    """
+    if not like.is_cuda:
+        other()
+        yield
+        return
+    here, there = torch.cuda.current_stream(like.device), _second_stream(like.device)
+    there.wait_stream(here)
+    with torch.cuda.stream(there):
+        other()
+    yield
+    here.wait_stream(there)
+
+
+@cache
+def _second_stream(device: torch.device) -> torch.cuda.Stream:
+    return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
