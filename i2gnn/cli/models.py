@@ -47,16 +47,16 @@ def _print_table(rows: list[dict[str, Any]]) -> None:
         table.add_row(
             row["name"],
             f"{row['parameters']:,}",
-            f"{row['parameters_counted']:,}",
-            row["parameters_published"] or "-",
+            f"{row['parameters_counted']:,}" if row["parameters_published"] else "",
+            row["parameters_published"] or "",
             row["time"],
             row["memory"],
         )
     console = Console()
     console.print(table)
     for row in rows:
-        where = ", ".join(map(str, row["tables"]))
-        served = f" (tables {where})" if where else ""
+        where, several = ", ".join(map(str, row["tables"])), len(row["tables"]) > 1
+        served = f" (table{'s' if several else ''} {where})" if where else ""
         console.print(f"{row['name']}: {row['summary']}{served}", highlight=False)
     about = "; ".join(f"{number} {what}" for number, what in TABLES.items())
     console.print(f"\n{NOTE} The paper's tables: {about}.", highlight=False)

@@ -3,6 +3,7 @@
 from i2gnn.data.counting import CountingData, generate_counting, load_counting
 from i2gnn.data.download import DataFile, data_folder, fetch, locate
 from i2gnn.data.splits import Splits
+from i2gnn.data.structures import with_structures
 from i2gnn.data.synthetic import generate_graphs
 
 __all__ = [
@@ -15,4 +16,5 @@ __all__ = [
     "generate_graphs",
     "load_counting",
     "locate",
+    "with_structures",
 ]

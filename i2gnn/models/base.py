@@ -21,9 +21,22 @@ class Network(nn.Module):
 
     Attributes:
         level: Where the outputs live: "node", "edge" or "graph".
+        structures: Substructures whose counts the graphs must carry as features, behind their own
+            (`i2gnn.data.with_structures`); none for most.
     """
 
     level: Level
+    structures: tuple[str, ...] = ()
+
+    @property
+    def static_shapes(self) -> bool:
+        """Whether training steps can be recorded as CUDA graphs and replayed on other batches.
+
+        The forward and backward pass must then never wait for the device, and must take batches
+        of fixed shape (`i2gnn.graphs.assemble`), whose spare items may not change what others get:
+        no statistics over all rows, as in batch normalisation.
+        """
+        return False
 
     def extract(
         self,

@@ -28,6 +28,11 @@ class I3GNN(IdentifierGNN):
 
     identifiers = 3
 
+    @property
+    def static_shapes(self) -> bool:
+        """No: the paths of a batch are counted on the way."""
+        return False
+
     def extract(
         self,
         graphs: GraphStore,

@@ -11,9 +11,11 @@ from torch import nn
 from i2gnn.models.base import Network
 from i2gnn.models.ds_gnn import DSGNN
 from i2gnn.models.gnnak import GNNAKPlain, GNNAKPlus
+from i2gnn.models.gsn import GSN
 from i2gnn.models.i2gnn import I2GNN
 from i2gnn.models.i3gnn import I3GNN
 from i2gnn.models.mpnn import MPNN
+from i2gnn.models.pna import PNA
 from i2gnn.models.ppgn import PPGN
 from i2gnn.models.subgraph_mpnn import IDGNN, SubgraphMPNN
 from i2gnn.models.sun import SUN
@@ -118,11 +120,33 @@ _ENTRIES = (
         model=MPNN,
         summary="message passing on the graph itself",
         identifiers=0,
-        time="m D + n D^2",
+        time="m D + n D²",
         memory="n D",
         tables=(1, 2, 3, 5, 9, 12, 14),
         preset={"hidden_channels": 32, "num_layers": 4, "conv": "gated", "head_channels": (32, 16)},
         published="27k",
+    ),
+    ModelEntry(
+        name="pna",
+        title="PNA",
+        model=PNA,
+        summary="message passing with mean, min, max and std, scaled by degree",
+        identifiers=0,
+        time="m D² + n D²",
+        memory="m D",
+        tables=(5,),
+        preset=COUNTING,
+    ),
+    ModelEntry(
+        name="gsn",
+        title="GSN",
+        model=GSN,
+        summary="message passing with exact counts as features of nodes and edges",
+        identifiers=0,
+        time="m D + n D²",
+        memory="n D",
+        tables=(5,),
+        preset=COUNTING,
     ),
     ModelEntry(
         name="idgnn",
@@ -130,7 +154,7 @@ _ENTRIES = (
         model=IDGNN,
         summary="message passing in the ego-net of every node, messages of the root apart",
         identifiers=1,
-        time="n s (d D + D^2)",
+        time="n s (d D + D²)",
         memory="n s D",
         tables=(1, 2, 3, 9, 12),
         preset=GATED,
@@ -142,7 +166,7 @@ _ENTRIES = (
         model=SubgraphMPNN,
         summary="message passing in the ego-net of every node, the root marked",
         identifiers=1,
-        time="n s (d D + D^2)",
+        time="n s (d D + D²)",
         memory="n s D",
         tables=(1, 2, 3, 4, 5, 9, 12, 14),
         preset=GATED | {"labels": "spd_pred"},
@@ -154,8 +178,8 @@ _ENTRIES = (
         model=DSGNN,
         summary="the graph without a node, each node in turn: (N-1)-reconstruction",
         identifiers=1,
-        time="n (m D + n D^2)",
-        memory="n^2 D",
+        time="n (m D + n D²)",
+        memory="n² D",
         preset=COUNTING | {"conv": "gin", "pool": "sum"},
     ),
     ModelEntry(
@@ -164,7 +188,7 @@ _ENTRIES = (
         model=GNNAKPlus,
         summary="ego-nets as kernels: centroid, subgraph and context, gated by distance",
         identifiers=1,
-        time="n s (d D + D^2)",
+        time="n s (d D + D²)",
         memory="n s D",
         tables=(1, 5),
         preset=COUNTING | {"conv": "gin", "hops": 3, "pool": "sum"},
@@ -175,7 +199,7 @@ _ENTRIES = (
         model=GNNAKPlain,
         summary="the paper's plainer GNN-AK+, rows overwritten by the state of their node",
         identifiers=1,
-        time="n s (d D + D^2)",
+        time="n s (d D + D²)",
         memory="n s D",
         tables=(2, 3, 9, 12),
         preset=GATED | {"labels": "spd_pred"},
@@ -187,7 +211,7 @@ _ENTRIES = (
         model=SUN,
         summary="ego-nets that hear of each other through roots, pools and the mean of a node",
         identifiers=1,
-        time="n s (d D + D^2)",
+        time="n s (d D + D²)",
         memory="n s D",
         tables=(5,),
         preset=COUNTING | {"hops": 3},
@@ -198,7 +222,7 @@ _ENTRIES = (
         model=I2GNN,
         summary="the root and one of its neighbours are marked, each neighbour in turn",
         identifiers=2,
-        time="n d s (d D + D^2)",
+        time="n d s (d D + D²)",
         memory="n d s D",
         tables=(1, 2, 3, 4, 5, 9, 10, 12, 14),
         preset=GATED | {"labels": "spd_pred"},
@@ -210,8 +234,8 @@ _ENTRIES = (
         model=I3GNN,
         summary="a path of two steps from the root is marked, each such path in turn",
         identifiers=3,
-        time="n d^2 s (d D + D^2)",
-        memory="n d^2 s D",
+        time="n d² s (d D + D²)",
+        memory="n d² s D",
         preset=GATED | {"labels": "spd"},
     ),
     ModelEntry(
@@ -220,8 +244,8 @@ _ENTRIES = (
         model=PPGN,
         summary="matrix products of states on all pairs of nodes",
         identifiers=None,
-        time="n^3 D + n^2 D^2",
-        memory="n^2 D",
+        time="n³ D + n² D²",
+        memory="n² D",
         tables=(1, 2, 3, 4, 9, 12),
         preset=COUNTING | {"pool": "mean"},
         published="96k",

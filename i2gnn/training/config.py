@@ -94,7 +94,7 @@ class ModelConfig(Settings):
     hidden_channels: int = option(64, "width D", minimum=1)
     num_layers: int = option(5, "depth T", minimum=1)
     hops: int = option(3, "radius K of the ego-nets", minimum=1)
-    conv: str = option("gated", "layer: gated, gin, gine, graph or nn")
+    conv: str | None = option(None, "layer: gated, gin, gine, graph or nn")
     labels: str | None = option(None, "joined by +; null: spd, or none without identifiers")
     branch_labels: bool | None = option(None, "false: labels of the root alone")
     label_injection: Literal["layer", "input", "concat"] = option(
@@ -107,7 +107,7 @@ class ModelConfig(Settings):
     virtual_node: bool | None = option(None, "one per graph")
     readout: str | None = option(None, "nodes, center, side, context joined by +")
     gates: bool | None = option(None, "readouts are gated by the labels")
-    pool: Literal["sum", "mean"] = option("sum", "in all readouts")
+    pool: Literal["sum", "mean"] | None = option(None, "in all readouts")
     options: dict[str, Any] = option(dict, "further arguments of the model, by name")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from i2gnn.data import CountingData, generate_counting, load_counting
+from i2gnn.data import CountingData, generate_counting, load_counting, with_structures
 from i2gnn.errors import InputError
 from i2gnn.files import write_atomically
 from i2gnn.graphs import GraphStore
@@ -51,7 +51,8 @@ def train(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.training.seed)
         model = build_model(network)
-    subgraphs = model.extract(data.graphs, cache_dir=cache_dir, progress=progress)
+    graphs = with_structures(data.graphs, model.structures)
+    subgraphs = model.extract(graphs, cache_dir=cache_dir, progress=progress)
     if not (folder / CHECKPOINT).exists():
         if resume:
             log.warning("%s holds no checkpoint; training from the start", folder)

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from i2gnn import count
+from i2gnn import GraphStore, count
+from i2gnn.data import with_structures
 from i2gnn.models import REGISTRY, Network
 from i2gnn.models.registry import TABLES, count_published, describe
 from tests.helpers import assert_permutation_equivariant, random_graphs
@@ -19,8 +20,13 @@ def build(name: str, **options) -> Network:
     return entry.build(**{k: v for k, v in options.items() if k in entry.arguments}).double()
 
 
-def predict(model: Network, graphs) -> torch.Tensor:
-    return model(model.extract(graphs).to(dtype=torch.float64))
+def extract(model: Network, graphs: GraphStore) -> GraphStore:
+    return model.extract(with_structures(graphs, model.structures)).to(dtype=torch.float64)
+
+
+def predict(model: Network, graphs: GraphStore) -> torch.Tensor:
+    result: torch.Tensor = model(extract(model, graphs))
+    return result
 
 
 @pytest.mark.parametrize("name", REGISTRY)
@@ -67,7 +73,7 @@ def test_batches_of_the_store_are_the_stores_of_batches(name):
     graphs = random_graphs(6, seed=2, x=2, edge_attr=2).to(dtype=torch.float64)
     model = build(name, in_channels=2, edge_channels=2).eval()
     chosen = [4, 0, 5]
-    taken = model(model.extract(graphs).batch(chosen))
+    taken = model(extract(model, graphs).batch(chosen))
     torch.testing.assert_close(taken, predict(model, graphs.batch(chosen)), rtol=1e-12, atol=1e-12)
 
 
@@ -76,7 +82,7 @@ def test_batches_of_the_store_are_the_stores_of_batches(name):
 def test_gradients(name, level):
     graphs = random_graphs(3, seed=5, nodes=(3, 6), x=2, edge_attr=2).to(dtype=torch.float64)
     model = build(name, in_channels=2, edge_channels=2, hidden_channels=4, level=level)
-    store = model.extract(graphs)
+    store = extract(model, graphs)
     names, weights = zip(*model.named_parameters(), strict=True)
 
     def outputs(*weights: torch.Tensor) -> torch.Tensor:
@@ -90,17 +96,18 @@ def test_gradients(name, level):
 @pytest.mark.parametrize("level", ["node", "graph"])
 @pytest.mark.parametrize("name", REGISTRY)
 def test_a_few_graphs_can_be_learnt_by_heart(name, level):
-    graphs = random_graphs(12, seed=3, nodes=(6, 9), p=0.4, x=4).to(dtype=torch.float64)
     # What plain message passing cannot see cannot be learnt by heart either; and the graph without
     # node i does not tell where i was, so that features must.
     target = "path2" if REGISTRY[name].identifiers == 0 else "cycle3"
     width = 4 if (name, level) == ("ds_gnn", "node") else 0
+    features = {"x": width} if width else {}
+    graphs = random_graphs(12, seed=3, nodes=(6, 9), p=0.4, **features).to(dtype=torch.float64)
     y = count(graphs, [target], level=level).values.double()
     y = (y - y.mean()) / y.std()
     model = build(
         name, hidden_channels=24, num_layers=3, level=level, pool="mean", in_channels=width
     )
-    batch = model.extract(graphs)
+    batch = extract(model, graphs)
     optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
     for _ in range(400):
         loss = (model(batch) - y).square().mean()
@@ -129,5 +136,6 @@ def test_wrong_settings_are_named(name, options, message):
 @pytest.mark.parametrize("name", REGISTRY)
 def test_missing_features_are_named(name):
     model = build(name, in_channels=5)
-    with pytest.raises(ValueError, match="node features of width 5, the graphs have none"):
+    width = 5 + len(model.structures)
+    with pytest.raises(ValueError, match=f"node features of width {width}, the graphs have"):
         predict(model, awkward())
