@@ -44,11 +44,11 @@ def gated_stack(
 
     def gates(weight: Tensor, inputs: int) -> Tensor:
         """[t, n, 3 width] to [t, 3 D, inputs]: gates below each other, zeros where filled up."""
-        by_gate = weight.reshape(len(weight), -1, 3, width).permute(0, 2, 3, 1)  # [t, 3, width, n]
+        by_gate = weight.reshape(*weight.shape[:2], 3, width).permute(0, 2, 3, 1)  # [t, 3, width, n]
         return _pad(by_gate, inputs, D).flatten(1, 2)
 
     def biases(bias: Tensor) -> Tensor:
-        return _pad(bias.reshape(-1, 3, width), D, 3).flatten(1)
+        return _pad(bias.view(-1, 3, width), D, 3).flatten(1)
 
     if then is None:
         then = Projection(table.new_empty(0, width, width), table.new_empty(0, labels, width))
