@@ -1,11 +1,6 @@
 """Beyond the paper: one more identifier."""
 
-import os
-
-from i2gnn.graphs.store import GraphStore
 from i2gnn.models.network import IdentifierGNN
-from i2gnn.subgraphs import Subgraphs
-from i2gnn.subgraphs.paths import extract_paths
 
 __all__ = ["I3GNN"]
 
@@ -20,6 +15,7 @@ class I3GNN(IdentifierGNN):
     `IdentifierGNN`; `hops` is at least 2, and the labels are discrete.
 
     Example:
+        >>> from i2gnn.graphs import GraphStore
         >>> square = GraphStore.from_edge_lists([[(0, 1), (1, 2), (2, 3), (3, 0)]], symmetrize=True)
         >>> model = I3GNN(hops=2, num_layers=3, hidden_channels=16)
         >>> model(model.extract(square)).shape
@@ -32,15 +28,3 @@ class I3GNN(IdentifierGNN):
     def static_shapes(self) -> bool:
         """No: the paths of a batch are counted on the way."""
         return False
-
-    def extract(
-        self,
-        graphs: GraphStore,
-        *,
-        cache_dir: str | os.PathLike[str] | None = None,
-        progress: bool = False,
-    ) -> Subgraphs:
-        """The subgraphs of the graphs, with the settings that this model expects."""
-        return extract_paths(
-            graphs, hops=self.hops, labels=self.labels, cache_dir=cache_dir, progress=progress
-        )

@@ -1,4 +1,4 @@
-"""Subgraphs: ego-nets of every root with 0, 1 or 2 identifiers, and their labels."""
+"""Subgraphs: ego-nets of every root with 0 to 3 identifiers, and their labels."""
 
 from i2gnn.subgraphs.extract import extract_subgraphs
 from i2gnn.subgraphs.sizes import SubgraphSizes, SubgraphsTooLarge, count_subgraphs

@@ -37,7 +37,8 @@ def extract_subgraphs(
     Args:
         graphs: Where the roots are.
         hops: Radius K of the ego-nets; without effect for zero identifiers.
-        identifiers: 0 (the graph itself), 1 (root) or 2 (root and each neighbour in turn).
+        identifiers: 0 (the graph itself), 1 (root), 2 (root and each neighbour in turn) or 3 (root
+            and each path of two steps in turn; see `i2gnn.subgraphs.paths`).
         labels: "none", or one or more of "identity", "spd", "spd_pred" and "resistance" joined
             by "+"; see `i2gnn.subgraphs.labels`.
         roots: Nodes to be roots, by default all. The result then has these nodes and those they
@@ -62,6 +63,12 @@ def extract_subgraphs(
     _check_arguments(graphs, hops, identifiers, roots, branches, cache_dir)
     if identifiers == 0:
         return _whole_graphs(graphs)
+    if identifiers == 3:
+        from i2gnn.subgraphs.paths import extract_paths  # which builds on this file
+
+        return extract_paths(
+            graphs, hops=hops, labels=labels, cache_dir=cache_dir, progress=progress
+        )
     if cache_dir is not None:
         path = Path(cache_dir) / cache.file_name(graphs, hops, identifiers, kinds)
         found = cache.read(path, graphs)
@@ -134,14 +141,14 @@ def _check_arguments(
     branches: Tensor | None,
     cache_dir: str | os.PathLike[str] | None,
 ) -> None:
-    if identifiers not in (0, 1, 2):
-        raise ValueError(f"identifiers must be 0, 1 or 2, got {identifiers!r}")
+    if identifiers not in (0, 1, 2, 3):
+        raise ValueError(f"identifiers must be 0, 1, 2 or 3, got {identifiers!r}")
     if identifiers and not (isinstance(hops, int) and 1 <= hops <= 253):
         # Distances up to hops + 1 are stored in uint8, shifted by one.
         raise ValueError(f"hops must lie in 1..253, got {hops!r}")
     if roots is not None:
-        if identifiers == 0:
-            raise ValueError("roots can be chosen with 1 or 2 identifiers, not with 0")
+        if identifiers not in (1, 2):
+            raise ValueError(f"roots can be chosen with 1 or 2 identifiers, not with {identifiers}")
         if len(roots) and (int(roots.min()) < 0 or int(roots.max()) >= graphs.num_nodes):
             low, high = int(roots.min()), int(roots.max())
             raise ValueError(f"roots must lie in 0..{graphs.num_nodes - 1}, got {low}..{high}")

@@ -48,7 +48,7 @@ class BranchedEgoNets(BaseTransform):
 
     Args:
         hops: Radius K.
-        identifiers: 0, 1 or 2.
+        identifiers: 0, 1, 2 or 3.
         labels: As in `extract_subgraphs`.
         level: What a row of `y` belongs to; by default inferred from its length.
 

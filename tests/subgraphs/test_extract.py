@@ -167,7 +167,7 @@ def test_label_code_is_the_mixed_radix_number_of_the_labels():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"identifiers": 3}, "identifiers must be 0, 1 or 2, got 3"),
+        ({"identifiers": 4}, "identifiers must be 0, 1, 2 or 3, got 4"),
         ({"hops": 0}, r"hops must lie in 1\.\.253, got 0"),
         ({"labels": "distance"}, "unknown label 'distance'; expected none, identity, spd"),
         ({"labels": "spd+spd_pred"}, "exclude each other"),

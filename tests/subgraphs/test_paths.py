@@ -3,8 +3,16 @@
 import networkx as nx
 import pytest
 import torch
+from torch_geometric.data import Data
+from torch_geometric.loader import DataLoader
 
-from i2gnn.subgraphs import Subgraphs, SubgraphsTooLarge, extract_subgraphs
+from i2gnn.subgraphs import (
+    BranchedEgoNets,
+    Subgraphs,
+    SubgraphsTooLarge,
+    as_subgraphs,
+    extract_subgraphs,
+)
 from i2gnn.subgraphs.paths import extract_paths, first_steps
 from tests.helpers import random_graphs
 from tests.named_graphs import awkward, cycle, path, store
@@ -96,6 +104,20 @@ def test_batches_and_files(tmp_path):
     subgraphs.save(tmp_path / "paths.safetensors")
     again = Subgraphs.load(tmp_path / "paths.safetensors")
     assert torch.equal(again.branch_to_tip, subgraphs.branch_to_tip)
+
+
+def test_the_ways_in_agree():
+    """`extract_subgraphs`, and PyG's loader through the transform."""
+    graphs = random_graphs(3, seed=5, nodes=(2, 7))
+    expected = extract_paths(graphs, hops=2)
+    edges = [g.edge_index for g in (graphs.batch([n]) for n in range(3))]
+    sizes = graphs.sizes["node"].tolist()
+    data = [Data(edge_index=e, num_nodes=n) for e, n in zip(edges, sizes, strict=True)]
+    transform = BranchedEgoNets(hops=2, identifiers=3)
+    collated = next(iter(DataLoader([transform(d) for d in data], batch_size=3)))
+    for found in (extract_subgraphs(graphs, hops=2, identifiers=3), as_subgraphs(collated)):
+        for name, column in expected.columns.items():
+            assert torch.equal(getattr(found, name), column), name
 
 
 def test_cache(tmp_path):
