@@ -22,7 +22,7 @@ from torch import Tensor
 
 from i2gnn.graphs.flat import FlatStore
 
-__all__ = ["assemble", "select"]
+__all__ = ["assemble", "has_kernel", "select"]
 
 Store = TypeVar("Store", bound=FlatStore)
 
@@ -90,7 +90,7 @@ def _copy_columns(store: FlatStore, moves: Moves, sizes: Mapping[str, Tensor]) -
     lengths["graph"] = moves.shift.shape[1]
     place = {axis: number for number, axis in enumerate(lengths)}
     copy = copy_ranges
-    if store.device.type == "cuda" and _have_triton():
+    if has_kernel(store.device):
         from i2gnn.graphs import copy_kernel
 
         copy = copy_kernel.copy_ranges
@@ -134,6 +134,11 @@ def copy_ranges(
     out = column.new_full((length, *column.shape[1:]), fill)
     out[:total] = values
     return out
+
+
+def has_kernel(device: torch.device) -> bool:
+    """Whether batches on this device are assembled by a kernel, and nothing waits."""
+    return device.type == "cuda" and _have_triton()
 
 
 @cache

@@ -190,6 +190,8 @@ class FlatStore:
             name: tensor.to(device=device, dtype=dtype if tensor.is_floating_point() else None)
             for name, tensor in self.columns.items()
         }
+        if self.graph_ptr is not None:
+            moved["graph_ptr"] = {axis: ptr.to(device) for axis, ptr in self.graph_ptr.items()}
         return dataclasses.replace(self, **moved)
 
     def batch(self, indices: Tensor | Iterable[int]) -> Self:
@@ -209,10 +211,17 @@ class FlatStore:
             returns: [A + 1, G + 1] each. The last axis is that of the graphs themselves; the last
                 graph is an empty one, behind all others, that stands for none.
         """
+        self._check_sizes()
         sizes = torch.stack([*self.sizes.values(), torch.ones(len(self), dtype=torch.int64)])
         sizes = torch.nn.functional.pad(sizes, (0, 1))
         starts = sizes.cumsum(1) - sizes
         return sizes.to(self.device), starts.to(self.device)
+
+    def _check_sizes(self) -> None:
+        if self.graph_ptr is not None:
+            raise ValueError(
+                "a batch of fixed shape, whose sizes are on the device, is no data set"
+            )
 
     def _graph_indices(self, indices: Tensor | Iterable[int]) -> Tensor:
         if not isinstance(indices, Tensor):
@@ -234,6 +243,7 @@ class FlatStore:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the store to one safetensors file; settings are JSON in its header."""
+        self._check_sizes()
         tensors = self.columns | {f"sizes.{axis}": s for axis, s in self.sizes.items()}
         save_tensors(path, type(self).__name__, self.FORMAT_VERSION, tensors, self.settings)
 

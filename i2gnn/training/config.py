@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from i2gnn.memory import parse_size
 from i2gnn.models import REGISTRY
 from i2gnn.training.options import Settings, option
 
@@ -58,16 +59,31 @@ class TrainingConfig(Settings):
     )
     optimizer: OptimizerConfig = option(OptimizerConfig, "Adam")
     schedule: ScheduleConfig = option(ScheduleConfig, "of the learning rate")
-    seed: int = option(0, "of the weights, the order of graphs and dropout", minimum=0)
+    branches: int | None = option(
+        None, "train on so many branches of each root, drawn at random", minimum=1
+    )
+    resample: Literal["epoch", "once"] = option("epoch", "when these branches are drawn")
+    memory_budget: str | None = option(
+        None, "such as 2GB: extract while running, as many roots at a time as fit"
+    )
+    seed: int = option(0, "of the weights, the order of graphs, branches and dropout", minimum=0)
     device: str = option("auto", "auto, cpu, cuda or cuda:N")
     precision: Literal["float32", "tf32", "bfloat16", "float64"] = option(
         "float32", "tf32: fast matrix products on GPUs; bfloat16: mixed"
     )
     deterministic: bool = option(False, "refuse operations that differ from run to run")
+    cuda_graphs: Literal["auto", "off"] = option(
+        "auto", "auto: replay recorded training steps on a GPU, if the model can"
+    )
     checkpoint_seconds: float = option(
         30.0, "time between checkpoints; 0: after every epoch", minimum=0
     )
     tensorboard: bool = option(True, "write TensorBoard logs, if it is installed")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.memory_budget is not None:
+            parse_size(self.memory_budget)
 
 
 @dataclass(frozen=True, kw_only=True)

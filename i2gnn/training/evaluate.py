@@ -11,7 +11,7 @@ from i2gnn.progress import progress_bar
 from i2gnn.training.metrics import METRICS
 from i2gnn.training.targets import Scaling
 
-__all__ = ["Forward", "batches", "evaluate", "predict", "run_model", "score"]
+__all__ = ["Forward", "batches", "compare", "evaluate", "predict", "run_model"]
 
 Forward = Callable[[GraphStore], Tensor]
 """A model, or what else turns a batch into outputs."""
@@ -39,8 +39,8 @@ def predict(
     Shapes:
         returns: [n, T], the rows of the chosen graphs one after the other.
     """
-    chosen = _chosen(data, indices)
-    return run_model(model, model, data, chosen, batch_size, scaling, progress)[0]
+    cut = batches(data, _chosen(data, indices), batch_size, _device(model), progress)
+    return run_model(model, model, cut, scaling)[0]
 
 
 def evaluate(
@@ -58,44 +58,48 @@ def evaluate(
     Takes the arguments of `predict`, and the names of the metrics. Without `scaling`, a
     normalised error is the plain one.
     """
-    chosen = _chosen(data, indices)
-    prediction, target = run_model(model, model, data, chosen, batch_size, scaling, progress)
+    cut = batches(data, _chosen(data, indices), batch_size, _device(model), progress)
+    prediction, target = run_model(model, model, cut, scaling)
     if target is None:
         raise InputError("the data has no targets to compare with; expected y and a level")
-    return score(metrics, prediction, target, scaling)
+    found = compare(metrics, prediction, target, scaling)
+    return {name: values.tolist() for name, values in found.items()}
 
 
-def score(
+def compare(
     metrics: Sequence[str], prediction: Tensor, target: Tensor, scaling: Scaling | None
-) -> dict[str, list[float]]:
-    """Metrics of predictions in the targets' own units, one number per target each."""
+) -> dict[str, Tensor]:
+    """Metrics of predictions [n, T] in the targets' own units, [T] each."""
     unknown = [name for name in metrics if name not in METRICS]
     if unknown:
         raise InputError(f"metric is {unknown[0]!r}; expected one of {', '.join(METRICS)}")
     unit = (scaling or Scaling.none(target.shape[1])).to(prediction).unit
-    return {name: METRICS[name](prediction, target, unit).tolist() for name in metrics}
+    return {name: METRICS[name](prediction, target, unit) for name in metrics}
 
 
 def batches(
-    data: GraphStore, indices: Tensor, batch_size: int, device: torch.device
+    data: GraphStore,
+    indices: Tensor,
+    batch_size: int,
+    device: torch.device,
+    progress: bool = False,
 ) -> Iterator[GraphStore]:
     """Cuts the chosen graphs into batches on the device, in the given order."""
-    for chosen in torch.split(indices, batch_size):
-        batch = data.batch(chosen)
-        yield batch if batch.device == device else batch.to(device)
+    with progress_bar("predicting", len(indices), progress) as advance:
+        for chosen in torch.split(indices, batch_size):
+            batch = data.batch(chosen)
+            yield batch if batch.device == device else batch.to(device)
+            advance(len(chosen))
 
 
 @torch.no_grad()
 def run_model(
     model: nn.Module,
     forward: Forward,
-    data: GraphStore,
-    indices: Tensor,
-    batch_size: int,
+    graphs: Iterable[GraphStore],
     scaling: Scaling | None,
-    progress: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
-    """Runs the model in evaluation mode through `forward`, which may wrap it.
+    """Runs the model on batches, in evaluation mode, through `forward`, which may wrap it.
 
     Shapes:
         returns: predictions [n, T] in the targets' own units, and the targets [n, T] if known.
@@ -105,11 +109,9 @@ def run_model(
     outputs, targets = [], []
     model.eval()
     try:
-        with progress_bar("predicting", len(indices), progress) as advance:
-            for batch in batches(data, indices, batch_size, weight.device):
-                outputs.append(forward(batch).to(weight.dtype))
-                targets.append(batch.y)
-                advance(len(batch))
+        for batch in graphs:
+            outputs.append(forward(batch).to(weight.dtype))
+            targets.append(batch.y)
     finally:
         model.train(training)
     prediction = torch.cat(outputs) if outputs else weight.new_empty(0, 1)
@@ -118,6 +120,10 @@ def run_model(
         there = scaling.to(prediction)
         prediction = prediction * there.scale + there.center
     return prediction, torch.cat(known) if known else None
+
+
+def _device(model: nn.Module) -> torch.device:
+    return next(model.parameters(), torch.empty(0)).device
 
 
 def _chosen(data: GraphStore, indices: Tensor | Iterable[int] | None) -> Tensor:

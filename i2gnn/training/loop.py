@@ -1,10 +1,11 @@
 """The training loop: epochs, validation, the best weights, checkpoints."""
 
+import dataclasses
 import logging
 import math
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,15 +17,18 @@ from torch import Tensor, nn
 from i2gnn.data.splits import Splits
 from i2gnn.errors import InputError
 from i2gnn.graphs import GraphStore
+from i2gnn.graphs.assemble import has_kernel
 from i2gnn.graphs.flat import ragged_arange
+from i2gnn.ops import uses_reference
 from i2gnn.progress import progress_bar
+from i2gnn.training.capture import Recording, StaticEpochs, rehearse
 from i2gnn.training.checkpoint import Checkpoint, copy_tensors
 from i2gnn.training.config import TrainingConfig
 from i2gnn.training.environment import environment, place, rng_states, set_rng_states
-from i2gnn.training.evaluate import batches, run_model, score
+from i2gnn.training.evaluate import batches, compare, run_model
 from i2gnn.training.logs import RunLog
 from i2gnn.training.metrics import higher_is_better
-from i2gnn.training.optimize import Schedule, make_optimizer
+from i2gnn.training.optimize import Schedule, load_moments, make_optimizer
 from i2gnn.training.resume import check_same_run
 from i2gnn.training.targets import Scaling, compute_loss
 
@@ -37,6 +41,9 @@ log = logging.getLogger(__name__)
 
 CHECKPOINT = "checkpoint.safetensors"
 """Name of the checkpoint in a run's folder."""
+
+VALIDATION = 4
+"""Without gradients, so many training batches fit into one: recorded validation takes few steps."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,8 +118,7 @@ def fit(
                 description, epochs_left, enabled=progress and epochs_left > 0
             ) as advance:
                 while not (stopped := run.reason_to_stop()):
-                    train_loss = run.train_epoch()
-                    run.end_epoch(train_loss, run.validate())
+                    run.run_epoch()
                     advance(1, note=run.note())
         except KeyboardInterrupt:
             run.save()
@@ -150,12 +156,24 @@ class _Run:
         self.metric = _metric(config)
         self.scaling = _measure(data, splits, config)
         dtype = torch.float64 if config.precision == "float64" else torch.float32
-        model.to(dtype)
+        model.to(device=fabric.device, dtype=dtype)
         optimizer = make_optimizer(model, config.optimizer)
         self.forward, self.optimizer = fabric.setup(_OnStore(model), optimizer)
         self.schedule = Schedule(optimizer, config, maximize=higher_is_better(self.metric))
         self.data = place(data, fabric.device, dtype)
         self.loss_scaling = self.scaling.to(torch.empty(0, dtype=dtype, device=fabric.device))
+        self.static: StaticEpochs | None = None
+        self.validation: Recording | None = None
+        if can_record(model, self.data, config, fabric):
+            assert self.data.y is not None
+            # Floats, which alone can be missing; classes are small integers.
+            self.data = dataclasses.replace(self.data, y=self.data.y.to(dtype))
+            self.static = StaticEpochs(
+                self.data,
+                min(config.batch_size, len(splits.train)),
+                self.train_step,
+                lambda: rehearse(model, optimizer),
+            )
         self.history: list[dict[str, float]] = []
         self.best: dict[str, Tensor] = {}
         self.best_epoch = 0
@@ -177,8 +195,10 @@ class _Run:
     def _restore(self, path: Path, checkpoint: Checkpoint) -> None:
         check_same_run(path, checkpoint, self.settings, self.model, self.scaling)
         self.model.load_state_dict(checkpoint.model)
-        self.optimizer.load_state_dict(checkpoint.optimizer)
+        load_moments(self.optimizer, checkpoint.optimizer)
         self.schedule.load_state_dict(checkpoint.scheduler)
+        if self.static is not None:
+            self.static.capacity = dict(checkpoint.capacity)
         set_rng_states(checkpoint.rng, self.fabric.device)
         self.history = checkpoint.history
         self.best, self.best_epoch = checkpoint.best, checkpoint.best_epoch
@@ -202,44 +222,66 @@ class _Run:
             return "time_limit"
         return None
 
-    def train_epoch(self) -> float:
+    def run_epoch(self) -> None:
+        """Trains, validates, and notes both; the host waits for the device once."""
+        results = torch.stack([self.train_epoch(), self.validate()])
+        self.end_epoch(*results.tolist())
+
+    def train_epoch(self) -> Tensor:
         """One pass over the training graphs; returns the mean loss."""
         config, epoch = self.config, len(self.history) + 1
         # The order depends on the seed and the epoch alone, so there is no state to restore.
         order = np.random.default_rng([config.seed, epoch]).permutation(len(self.splits.train))
         indices = self.splits.train[torch.as_tensor(order)]
         self.model.train()
+        if self.static is not None:
+            return self.static.run(indices)
         total = torch.zeros((), device=self.fabric.device, dtype=torch.float64)
         for batch in batches(self.data, indices, config.batch_size, self.fabric.device):
-            assert batch.y is not None
-            output = self.forward(_Box(batch))
-            _check_shapes(output, batch.y, config.loss, self.data.level)
-            loss = compute_loss(config.loss, output, batch.y, self.loss_scaling)
-            self.optimizer.zero_grad(set_to_none=True)
-            self.fabric.backward(loss)
-            if config.optimizer.max_grad_norm is not None:
-                self.fabric.clip_gradients(
-                    self.forward, self.optimizer, max_norm=config.optimizer.max_grad_norm
-                )
-            self.optimizer.step()
-            total += loss.detach() * len(batch)
-        return float(total) / len(indices)
+            total += self.train_step(batch) * len(batch)
+        return total / len(indices)
 
-    def validate(self) -> float:
+    def train_step(self, batch: GraphStore) -> Tensor:
+        """Changes the weights once; returns the mean loss before."""
+        assert batch.y is not None
+        config = self.config
+        output = self.forward(_Box(batch))
+        _check_shapes(output, batch.y, config.loss, self.data.level)
+        loss = compute_loss(config.loss, output, batch.y, self.loss_scaling)
+        self.optimizer.zero_grad(set_to_none=True)
+        self.fabric.backward(loss)
+        if config.optimizer.max_grad_norm is not None:
+            self.fabric.clip_gradients(
+                self.forward,
+                self.optimizer,
+                max_norm=config.optimizer.max_grad_norm,
+                error_if_nonfinite=False,  # would wait for the device; the epoch's loss tells
+            )
+        self.optimizer.step()
+        return loss.detach()
+
+    def validate(self) -> Tensor:
         """The metric on the validation graphs, averaged over the targets."""
-        return _average(self._test(self.splits.val, [self.metric])[self.metric])
+        if self.static is None:
+            return self._mean_metric(self._batches(self.splits.val))
+        if self.validation is None:
+            kept = list(self._batches(self.splits.val, VALIDATION * self.config.batch_size))
+            self.validation = Recording(lambda: self._mean_metric(kept), self.fabric.device)
+        return self.validation()
 
-    def _test(self, indices: Tensor, metrics: list[str]) -> dict[str, list[float]]:
+    def _mean_metric(self, graphs: Iterable[GraphStore]) -> Tensor:
+        return self._compare(graphs, [self.metric])[self.metric].double().mean()
+
+    def _compare(self, graphs: Iterable[GraphStore], metrics: list[str]) -> dict[str, Tensor]:
         prediction, target = run_model(
-            self.model,
-            lambda batch: self.forward(_Box(batch)),
-            self.data,
-            indices,
-            self.config.batch_size,
-            self.scaling,
+            self.model, lambda batch: self.forward(_Box(batch)), graphs, self.loss_scaling
         )
         assert target is not None
-        return score(metrics, prediction, target, self.scaling)
+        return compare(metrics, prediction, target, self.loss_scaling)
+
+    def _batches(self, indices: Tensor, batch_size: int | None = None) -> Iterable[GraphStore]:
+        size = batch_size or self.config.batch_size
+        return batches(self.data, indices, size, self.fabric.device)
 
     def end_epoch(self, train_loss: float, validation: float) -> None:
         """Notes the epoch, keeps the best weights, cuts the learning rate, saves if due."""
@@ -250,16 +292,23 @@ class _Run:
                     f"epoch {epoch}: the {name} is {value}; expected a finite number. "
                     "Lower optimizer.lr, or set optimizer.max_grad_norm"
                 )
-        lr = self.optimizer.param_groups[0]["lr"]
-        row = {"epoch": epoch, "lr": lr, "train_loss": train_loss, "validation": validation}
-        if self._improves(validation):
-            self.best, self.best_epoch = copy_tensors(self.model.state_dict()), epoch
+        row = {
+            "epoch": epoch,
+            "lr": self.schedule.lr,
+            "train_loss": train_loss,
+            "validation": validation,
+        }
+        improves = self._improves(validation)
+        if improves or self.folder is not None:
+            weights = copy_tensors(self.model.state_dict())
+        if improves:
+            self.best, self.best_epoch = weights, epoch
         self.history = [*self.history, row]
         self.schedule.step(validation)
         self.log.write(row)
         if self.folder is None:
             return
-        self.snapshot = self._checkpoint()
+        self.snapshot = self._checkpoint(weights)
         if time.monotonic() - self.saved >= self.config.checkpoint_seconds:
             self.save()
 
@@ -269,10 +318,10 @@ class _Run:
         best = self.history[self.best_epoch - 1]["validation"]
         return validation > best if higher_is_better(self.metric) else validation < best
 
-    def _checkpoint(self) -> Checkpoint:
+    def _checkpoint(self, weights: dict[str, Tensor]) -> Checkpoint:
         return Checkpoint(
             epoch=len(self.history),
-            model=copy_tensors(self.model.state_dict()),
+            model=weights,
             best=self.best,
             best_epoch=self.best_epoch,
             optimizer=copy_tensors(self.optimizer.state_dict()),
@@ -282,6 +331,7 @@ class _Run:
             history=self.history,
             seconds=self.seconds,
             settings=self.settings,
+            capacity={} if self.static is None else self.static.capacity,
         )
 
     def save(self) -> None:
@@ -300,7 +350,10 @@ class _Run:
         if len(self.splits.test):
             regression = ["normalized_mae", "mae", "rmse"]
             names = regression if self.config.loss in ("l1", "mse") else ["accuracy"]
-            tested = self._test(self.splits.test, list(dict.fromkeys([self.metric, *names])))
+            found = self._compare(
+                self._batches(self.splits.test), list(dict.fromkeys([self.metric, *names]))
+            )
+            tested = {name: values.tolist() for name, values in found.items()}
         return Result(
             metric=self.metric,
             validation=self.history[self.best_epoch - 1]["validation"],
@@ -338,6 +391,20 @@ class _OnStore(nn.Module):
     def forward(self, box: _Box) -> Tensor:
         output: Tensor = self.model(box.batch)
         return output
+
+
+def can_record(
+    model: nn.Module, data: GraphStore, config: TrainingConfig, fabric: "Fabric"
+) -> bool:
+    """Whether training steps are recorded: all data on a GPU, and a model that never waits."""
+    return (
+        config.cuda_graphs == "auto"
+        and getattr(model, "static_shapes", False)
+        and has_kernel(fabric.device)
+        and data.device == fabric.device
+        and fabric.world_size == 1
+        and not uses_reference()
+    )
 
 
 def _metric(config: TrainingConfig) -> str:

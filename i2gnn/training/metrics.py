@@ -7,6 +7,7 @@ and `unit` [T], the targets' standard deviations, and returns [T].
 from collections.abc import Callable
 from typing import Literal
 
+import torch
 from torch import Tensor
 
 __all__ = [
@@ -71,4 +72,4 @@ METRICS: dict[str, Metric] = {
 def _mean(values: Tensor, target: Tensor) -> Tensor:
     """Column means [T] over the rows whose target is known; NaN for a column without any."""
     known = target == target  # NaN differs from itself; works for integers too
-    return (values.nan_to_num() * known).sum(dim=0) / known.sum(dim=0)
+    return torch.where(known, values, 0).sum(dim=0) / known.sum(dim=0)

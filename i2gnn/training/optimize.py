@@ -2,52 +2,94 @@
 
 from typing import Any
 
-from torch import nn
-from torch.optim import Adam, Optimizer
+import torch
+from torch import Tensor, nn
+from torch.optim import SGD, Adam, Optimizer
 from torch.optim.lr_scheduler import CosineAnnealingLR, ReduceLROnPlateau, StepLR
 
 from i2gnn.training.config import OptimizerConfig, TrainingConfig
 
-__all__ = ["Schedule", "make_optimizer"]
+__all__ = ["Schedule", "load_moments", "make_optimizer"]
 
 
 def make_optimizer(model: nn.Module, config: OptimizerConfig) -> Adam:
-    """Adam over the trainable weights."""
+    """Adam over the trainable weights.
+
+    On a GPU everything that changes from step to step, the learning rate too, is in tensors there,
+    so that a recorded step can be replayed.
+    """
     weights = [weight for weight in model.parameters() if weight.requires_grad]
-    return Adam(weights, lr=config.lr, weight_decay=config.weight_decay)
+    if not weights or not weights[0].is_cuda:
+        return Adam(weights, lr=config.lr, weight_decay=config.weight_decay)
+    lr = torch.tensor(config.lr, dtype=torch.float32, device=weights[0].device)
+    return Adam(weights, lr=lr, weight_decay=config.weight_decay, fused=True, capturable=True)
+
+
+def load_moments(optimizer: Optimizer, state: dict[str, Any]) -> None:
+    """Loads what an optimizer of the same weights has learnt, from its state dict.
+
+    How it computes, which depends on the device, stays as it is, and so does the learning rate,
+    which belongs to the schedule.
+    """
+    groups = optimizer.state_dict()["param_groups"]
+    optimizer.load_state_dict({"state": state["state"], "param_groups": groups})
 
 
 class Schedule:
-    """One of PyTorch's schedules, or none, behind one call per epoch."""
+    """One of PyTorch's schedules, or none, behind one call per epoch.
+
+    It has the learning rate as a number on the host, and tells the optimizer.
+    """
 
     def __init__(self, optimizer: Optimizer, config: TrainingConfig, maximize: bool) -> None:
+        self._optimizer = optimizer
+        # PyTorch's schedules want an optimizer to change: one that has nothing to do but to keep
+        # the rate. Through the real one, the rate would come back from the GPU, and rounded.
+        self._rate = SGD([torch.zeros((), requires_grad=True)], lr=config.optimizer.lr)
         schedule = config.schedule
         self._scheduler: ReduceLROnPlateau | StepLR | CosineAnnealingLR | None = None
         if schedule.name == "plateau":
             self._scheduler = ReduceLROnPlateau(
-                optimizer,
+                self._rate,
                 mode="max" if maximize else "min",
                 factor=schedule.factor,
                 patience=schedule.patience,
                 min_lr=schedule.min_lr,
             )
         elif schedule.name == "step":
-            self._scheduler = StepLR(optimizer, schedule.step_size, schedule.factor)
+            self._scheduler = StepLR(self._rate, schedule.step_size, schedule.factor)
         elif schedule.name == "cosine":
-            self._scheduler = CosineAnnealingLR(optimizer, config.epochs, schedule.min_lr)
+            self._scheduler = CosineAnnealingLR(self._rate, config.epochs, schedule.min_lr)
+
+    @property
+    def lr(self) -> float:
+        """The learning rate of the epoch to come."""
+        return float(self._rate.param_groups[0]["lr"])
 
     def step(self, validation: float) -> None:
         """Ends an epoch with this validation metric."""
         if isinstance(self._scheduler, ReduceLROnPlateau):
             self._scheduler.step(validation)
         elif self._scheduler is not None:
+            self._rate.step()
             self._scheduler.step()
+        self._set_rate(self.lr)
 
     def state_dict(self) -> dict[str, Any]:
-        """Plain numbers that `load_state_dict` takes; empty without a schedule."""
-        return {} if self._scheduler is None else dict(self._scheduler.state_dict())
+        """Plain numbers that `load_state_dict` takes."""
+        state = {} if self._scheduler is None else dict(self._scheduler.state_dict())
+        return {"lr": self.lr, "scheduler": state}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Goes on where another schedule of the same settings stopped."""
         if self._scheduler is not None:
-            self._scheduler.load_state_dict(state)
+            self._scheduler.load_state_dict(state["scheduler"])
+        self._set_rate(state["lr"])
+
+    def _set_rate(self, lr: float) -> None:
+        self._rate.param_groups[0]["lr"] = lr
+        for group in self._optimizer.param_groups:
+            if isinstance(group["lr"], Tensor):
+                group["lr"].fill_(lr)
+            else:
+                group["lr"] = lr

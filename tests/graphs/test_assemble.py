@@ -162,6 +162,10 @@ MAPS = {
 }
 
 
+def mean(pool):
+    return lambda h, s: pool(h, s, "mean")
+
+
 @pytest.mark.parametrize("backend", ["auto", "reference"])
 def test_ops_leave_spare_items_out(backend):
     store = data()
@@ -175,6 +179,10 @@ def test_ops_leave_spare_items_out(backend):
             (ops.pool_context, "row"),
             (ops.pool_graphs, "node"),
             (ops.spread_nodes, "node"),
+            (mean(ops.pool_nodes), "row"),
+            (mean(ops.pool_branches), "branch"),
+            (mean(ops.pool_context), "row"),
+            (mean(ops.pool_graphs), "node"),
             (lambda h, s: ops.read_subgraphs(h, None, s), "row"),
             (lambda h, s: ops.aggregate(h, s, torch.ones(s.num_edges, 3).to(h)), "row"),
         ):

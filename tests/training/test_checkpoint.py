@@ -67,8 +67,8 @@ def test_files_that_are_no_checkpoint(tmp_path: Path) -> None:
 
 
 def test_copies_do_not_follow_later_steps() -> None:
-    tree = {"a": [torch.zeros(2)], "b": (1, torch.zeros(1))}
+    tree = {"a": [torch.zeros(2)], "b": (1, torch.zeros(1, dtype=torch.int64))}
     copy = copy_tensors(tree)
     tree["a"][0] += 1
     assert copy["a"][0].tolist() == [0, 0]
-    assert isinstance(copy["b"], tuple)
+    assert isinstance(copy["b"], tuple) and copy["b"][1].equal(tree["b"][1])

@@ -30,3 +30,8 @@ def test_accuracy() -> None:
     classes = torch.tensor([[0], [0]])
     assert accuracy(logits, classes, torch.ones(1)).tolist() == [0.5]
     assert higher_is_better("accuracy")
+
+
+def test_predictions_that_are_no_numbers_are_not_perfect() -> None:
+    prediction = torch.tensor([[NAN, 5.0], [2.0, NAN], [6.0, 5.0]])  # [1, 1] has no target
+    assert METRICS["mae"](prediction, TARGET, UNIT).isnan().tolist() == [True, False]

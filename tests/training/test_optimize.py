@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from i2gnn.training import TrainingConfig
-from i2gnn.training.optimize import Schedule, make_optimizer
+from i2gnn.training.optimize import Schedule, load_moments, make_optimizer
 
 
 def rates(
@@ -38,3 +38,34 @@ def test_step_cosine_none() -> None:
     cosine = rates({"name": "cosine", "min_lr": 0}, [1] * 4)
     assert cosine == pytest.approx([5e-4 * (1 + math.cos(math.pi * e / 4)) for e in (1, 2, 3, 4)])
     assert rates({"name": "none"}, [1] * 2) == [1e-3, 1e-3]
+
+
+def test_the_rate_is_exact_on_the_host_and_written_into_a_tensor() -> None:
+    config = TrainingConfig.from_dict({"schedule": {"name": "step", "step_size": 1}})
+    rate = torch.tensor(1e-3)
+    optimizer = torch.optim.Adam([nn.Parameter(torch.zeros(1))], lr=rate)
+    schedule = Schedule(optimizer, config, maximize=False)
+    schedule.step(0.0)
+    assert schedule.lr == 1e-3 * config.schedule.factor
+    assert optimizer.param_groups[0]["lr"] is rate
+    assert float(rate) == pytest.approx(schedule.lr)
+    again = Schedule(optimizer, config, maximize=False)
+    again.load_state_dict(schedule.state_dict())
+    schedule.step(0.0)
+    again.step(0.0)
+    assert again.lr == schedule.lr
+
+
+def test_moments_move_between_ways_to_compute() -> None:
+    """A checkpoint from a GPU, where Adam is fused, goes on where it is not."""
+    weights = [nn.Parameter(torch.ones(3)) for _ in range(2)]
+    fused = torch.optim.Adam(weights[:1], lr=torch.tensor(0.5), fused=True)
+    plain = torch.optim.Adam(weights[1:], lr=0.1)
+    for weight, optimizer in zip(weights, (fused, plain), strict=True):
+        weight.grad = torch.ones(3)
+        optimizer.step()
+    load_moments(plain, fused.state_dict())
+    assert plain.param_groups[0]["lr"] == 0.1 and not plain.param_groups[0]["fused"]
+    for name, moment in fused.state[weights[0]].items():
+        assert torch.equal(plain.state[weights[1]][name], moment)
+    plain.step()

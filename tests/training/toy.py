@@ -1,10 +1,15 @@
 """A model and data small enough to train in a blink."""
 
+import math
+
 import torch
 from torch import Tensor, nn
 
+from i2gnn import extract_subgraphs, ops
 from i2gnn.data import Splits
 from i2gnn.graphs import GraphStore
+from i2gnn.subgraphs import Subgraphs
+from tests.helpers import random_graphs
 
 
 class DegreeModel(nn.Module):
@@ -31,6 +36,49 @@ def make_model(out_channels: int = 1, dropout: float = 0.0, level: str = "node")
     with torch.random.fork_rng():
         torch.manual_seed(0)
         return DegreeModel(out_channels, dropout, level)
+
+
+class StaticModel(nn.Module):
+    """A layer of message passing on subgraphs, made of ops that never wait for the device."""
+
+    static_shapes = True
+
+    def __init__(
+        self, data: Subgraphs, out_channels: int = 1, dropout: float = 0.0, level: str = "node"
+    ) -> None:
+        super().__init__()
+        self.level = level
+        self.table = nn.Parameter(torch.randn(math.prod(data.label_sizes), 16))
+        self.update = nn.Linear(16, 16)
+        self.dropout = nn.Dropout(dropout)
+        self.head = nn.Linear(16, out_channels)
+
+    def forward(self, batch: Subgraphs) -> Tensor:
+        assert batch.label_code is not None
+        h = ops.lookup(self.table, batch.label_code)
+        h = self.dropout(torch.tanh(h + self.update(ops.aggregate(h, batch)).to(h.dtype)))
+        h = ops.pool_branches(ops.pool_nodes(h, batch, "mean"), batch, "mean")
+        if self.level == "graph":
+            h = ops.pool_graphs(h, batch, "mean")
+        out: Tensor = self.head(h)
+        return out
+
+
+def make_static_model(
+    data: Subgraphs, out_channels: int = 1, dropout: float = 0.0, level: str = "node"
+) -> StaticModel:
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return StaticModel(data, out_channels, dropout, level)
+
+
+def subgraphs(level: str = "node", count: int = 40) -> Subgraphs:
+    """Random graphs, the first of them empty; the target is the degree, or the number of nodes."""
+    graphs = random_graphs(count, nodes=(0, 9))
+    y = graphs.degree if level == "node" else graphs.sizes["node"]
+    return extract_subgraphs(
+        graphs.with_targets(y.float(), "node" if level == "node" else "graph"), hops=1
+    )
 
 
 def stars(count: int = 40) -> GraphStore:

@@ -33,7 +33,8 @@ def pool_nodes(h: Tensor, subgraphs: Subgraphs, reduce: Reduce = "sum") -> Tenso
         return total
     if reduce != "mean":
         raise ValueError(f"reduce must be 'sum' or 'mean', got {reduce!r}")
-    return total / subgraphs.pair_count[subgraphs.branch_to_root].unsqueeze(1)
+    size = subgraphs.pair_count.index_select(0, subgraphs.branch_to_root)
+    return total / size.clamp(min=1).unsqueeze(1)
 
 
 class SumLinks(torch.autograd.Function):
