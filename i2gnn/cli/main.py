@@ -13,7 +13,7 @@ from i2gnn.errors import InputError
 
 __all__ = ["main", "run"]
 
-COMMANDS = ("demo", "train", "count", "models")
+COMMANDS = ("demo", "train", "count", "models", "bench")
 """One module of `i2gnn.cli` each: HELP, `add_arguments(parser)` and `execute(arguments) -> int`."""
 
 

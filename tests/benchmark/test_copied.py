@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from benchmarks.copied import CopiedI2GNN, CopiedZincI2GNN, copy_subgraphs
 from i2gnn import I2GNN
+from i2gnn.benchmark.copied import CopiedI2GNN, CopiedZincI2GNN, copy_subgraphs
 from i2gnn.models.i2gnn import ZINC_OPTIONS
 from tests.helpers import random_molecules
 from tests.named_graphs import awkward

@@ -1,0 +1,96 @@
+"""What a benchmark runs on, and how often."""
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+
+from i2gnn.errors import InputError
+from i2gnn.training.environment import resolve_device
+
+__all__ = ["BenchmarkSettings", "matmul_precision"]
+
+Precision = Literal["tf32", "float32"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchmarkSettings:
+    """Sizes and repetitions; what is None depends on the device.
+
+    Attributes:
+        device: "auto", "cpu", "cuda" or "cuda:N".
+        precision: Of matrix products, in all formulations; by default "tf32" on a GPU and
+            "float32" on a CPU.
+        graphs: Graphs in a batch.
+        epoch_graphs: Graphs in an epoch; by default 1,500 (the training set of the paper's
+            synthetic data) on a GPU and two batches on a CPU.
+        layers: Depth T of both models.
+        width: Width D of both models.
+        rounds: Measurements of each time, of which the median counts.
+        agreement_graphs: Graphs on which outputs and gradients are compared.
+        data_root: Folder of data sets.
+        seed: Of the weights and the order of graphs in an epoch.
+    """
+
+    device: str = "auto"
+    precision: Precision | None = None
+    graphs: int = 256
+    epoch_graphs: int | None = None
+    layers: int = 5
+    width: int = 64
+    rounds: int | None = None
+    agreement_graphs: int = 64
+    data_root: str | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("graphs", "epoch_graphs", "layers", "width", "rounds", "agreement_graphs"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise InputError(f"{name} is {value}; expected at least 1")
+        if self.precision not in (None, "tf32", "float32"):
+            raise InputError(f"precision is {self.precision!r}; expected tf32 or float32")
+
+    @property
+    def where(self) -> torch.device:
+        """The device."""
+        return resolve_device(self.device)
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether the device is a GPU."""
+        return self.where.type == "cuda"
+
+    @property
+    def matmul(self) -> Precision:
+        """The precision of matrix products."""
+        return self.precision or ("tf32" if self.on_gpu else "float32")
+
+    @property
+    def graphs_per_epoch(self) -> int:
+        """Graphs in an epoch, at least a batch."""
+        usual = 1500 if self.on_gpu else 2 * self.graphs
+        return max(self.epoch_graphs or usual, self.graphs)
+
+    @property
+    def repeats(self) -> int:
+        """Measurements of each time."""
+        return self.rounds or (7 if self.on_gpu else 3)
+
+    @property
+    def calls(self) -> int:
+        """Steps in one measurement: on a GPU several, queued up as in training."""
+        return 10 if self.on_gpu else 1
+
+
+@contextlib.contextmanager
+def matmul_precision(precision: Precision) -> Iterator[None]:
+    """Sets the precision of float32 products inside a `with` block."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
