@@ -28,6 +28,8 @@ from i2gnn.nn import (
     mlp,
     parse_readout,
     read_edges,
+    stack_projections,
+    stack_weights,
 )
 from i2gnn.ops import Reduce
 from i2gnn.subgraphs import Subgraphs, as_subgraphs, extract_subgraphs
@@ -231,10 +233,9 @@ class IdentifierGNN(Network):
 
     def rows(self, subgraphs: Subgraphs) -> Tensor:
         """States after the last layer, [R, D]."""
-        done = self._first_layer_by_labels(subgraphs)
-        h = self._start(subgraphs) if done is None else done
+        h = self._start(subgraphs)
         v = None if self.virtual_node is None else self.virtual_node.start(subgraphs)
-        for t in range(0 if done is None else 1, len(self.layers)):
+        for t in range(len(self.layers)):
             if self.virtual_node is not None and v is not None:
                 h = self.virtual_node.tell(h, v, subgraphs)
                 if t < len(self.layers) - 1:
@@ -272,19 +273,40 @@ class IdentifierGNN(Network):
             return torch.ones(shape, dtype=self.dtype, device=subgraphs.device)
         return parts[0] if len(parts) == 1 else parts[0] + parts[1]
 
-    def _first_layer_by_labels(self, subgraphs: Subgraphs) -> Tensor | None:
-        """States after the first layer, ready for the second, once per type of row.
+    @property
+    def sees_labels_alone(self) -> bool:
+        """Whether this is gated layers on discrete labels and a pool: the paper's counting model.
 
-        None unless it is a gated layer on nothing but discrete labels.
+        All of it then runs as one op, `i2gnn.ops.gated_stack`.
         """
-        conv, labels = self._at(0).gated, self.encode_labels
-        if conv is None or labels is None or labels.resistance is not None:
-            return None
-        if self.encode_nodes is not None or self.virtual_node is not None:
-            return None
-        labels.check(subgraphs)
-        then = self._projection(0, subgraphs)
-        return ops.gated_label_layer(labels.combinations(), subgraphs, conv.weights(), then)
+        labels = self.encode_labels
+        return (
+            labels is not None
+            and labels.resistance is None
+            and self.encode_nodes is None
+            and self.virtual_node is None
+            and self.gate is None
+            and self.parts == ("nodes",)
+            and all(self._at(t).gated is not None for t in range(len(self.layers)))
+        )
+
+    @property
+    def static_shapes(self) -> bool:
+        """Whether training steps can be recorded: where `gated_stack` does all the work on rows."""
+        return self.sees_labels_alone and self.level != "edge"
+
+    def _label_stack(self, subgraphs: Subgraphs) -> Tensor:
+        """Rows after the last layer, pooled over each subgraph, [B, D]."""
+        assert self.encode_labels is not None
+        self.encode_labels.check(subgraphs)
+        convs = [self._at(t).gated for t in range(len(self.layers))]
+        return ops.gated_stack(
+            self.encode_labels.combinations(),
+            subgraphs,
+            stack_weights([conv for conv in convs if conv is not None]),
+            self._projections(subgraphs),
+            self.pool,
+        )
 
     def _layer(self, t: int, h: Tensor, subgraphs: Subgraphs) -> Tensor:
         """Layer t and, unless it is the last, what prepares its result for the next."""
@@ -308,6 +330,10 @@ class IdentifierGNN(Network):
         assert isinstance(inject, InjectLabels)
         return inject.projection(subgraphs)
 
+    def _projections(self, subgraphs: Subgraphs) -> ops.Projection | None:
+        injections = [i for i in self.injections if isinstance(i, InjectLabels)]
+        return stack_projections(injections, subgraphs) if injections else None
+
     # -- readout, in three steps that can be taken root by root --------------------------------
 
     def pooled(self, subgraphs: Subgraphs) -> Tensor:
@@ -316,12 +342,15 @@ class IdentifierGNN(Network):
         The context aside, a root's vector is the sum or mean of its branches' and depends on no
         other root.
         """
-        h = self.rows(subgraphs)
-        gate = None if self.gate is None else self.gate(self.gate_labels, subgraphs)
-        branches = self.edge_readout(h, subgraphs, gate)  # [B, D]
         context = None
-        if "context" in self.parts:
-            context = ops.pool_context(h, subgraphs, self.pool)  # [N, D]
+        if self.sees_labels_alone:
+            branches = self.edge_readout.mlp(self._label_stack(subgraphs))  # [B, D]
+        else:
+            h = self.rows(subgraphs)
+            gate = None if self.gate is None else self.gate(self.gate_labels, subgraphs)
+            branches = self.edge_readout(h, subgraphs, gate)  # [B, parts D]
+            if "context" in self.parts:
+                context = ops.pool_context(h, subgraphs, self.pool)  # [N, D]
         if self.path_readout is not None:
             branches, subgraphs = self.path_readout(branches, subgraphs)  # one per neighbour
         if self.level == "edge" and self.identifiers > 1:

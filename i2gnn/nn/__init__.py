@@ -10,8 +10,9 @@ from i2gnn.nn.convs import (
     NNConv,
     SumConv,
     make_conv,
+    stack_weights,
 )
-from i2gnn.nn.encoders import InjectLabels, LabelEncoder, LabelGate
+from i2gnn.nn.encoders import InjectLabels, LabelEncoder, LabelGate, stack_projections
 from i2gnn.nn.features import ConcatEncoder, FeatureEncoder
 from i2gnn.nn.layers import Layer, MixNodeStates
 from i2gnn.nn.norms import BatchNorm, Norm, make_norm
@@ -59,4 +60,6 @@ __all__ = [
     "read_branches",
     "read_edges",
     "read_nodes",
+    "stack_projections",
+    "stack_weights",
 ]

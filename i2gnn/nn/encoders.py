@@ -1,6 +1,7 @@
 """Labels: as states, mixed into states, as gates."""
 
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
@@ -9,7 +10,7 @@ from i2gnn import ops
 from i2gnn.subgraphs.labels import label_sizes
 from i2gnn.subgraphs.structure import Subgraphs
 
-__all__ = ["InjectLabels", "LabelEncoder", "LabelGate"]
+__all__ = ["InjectLabels", "LabelEncoder", "LabelGate", "stack_projections"]
 
 
 class LabelEncoder(nn.Module):
@@ -121,6 +122,17 @@ class InjectLabels(nn.Module):
         weight_h, weight_z = self.linear.weight.t().chunk(2)
         table = torch.addmm(self.linear.bias, self.labels.combinations(), weight_z)
         return ops.Projection(weight_h, table)
+
+
+def stack_projections(injections: Sequence[InjectLabels], subgraphs: Subgraphs) -> ops.Projection:
+    """The projections of several layers, with a first axis of layers; one product for all."""
+    for inject in injections:
+        inject.labels.check(subgraphs)
+    width = injections[0].linear.out_features
+    weight = torch.stack([inject.linear.weight for inject in injections]).transpose(1, 2)
+    bias = torch.stack([inject.linear.bias for inject in injections]).unsqueeze(1)
+    tables = torch.stack([inject.labels.combinations() for inject in injections])
+    return ops.Projection(weight[:, :width], torch.baddbmm(bias, tables, weight[:, width:]))
 
 
 class LabelGate(nn.Module):

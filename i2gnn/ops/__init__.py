@@ -272,8 +272,8 @@ def gated_label_layer(
 ) -> Tensor:
     """`gated_layer` of h = table[label of the row]: the first layer of a network without features.
 
-    Rows with equal labels whose neighbours have equal labels get the same result, which is
-    computed once for each such type.
+    Rows with equal labels whose neighbours have equal labels get the same result, which a CPU
+    computes once for each such type. (To find the types, a GPU would have to be waited for.)
 
     Shapes:
         table: [C, D], one row per label code.
@@ -281,7 +281,8 @@ def gated_label_layer(
     """
     code = subgraphs.label_code
     assert code is not None, "rows have no labels"
-    if uses_reference() or math.prod(subgraphs.label_sizes) > MAX_LABELS:
+    few = math.prod(subgraphs.label_sizes) <= MAX_LABELS
+    if uses_reference() or table.device.type != "cpu" or not few:
         return gated_layer(lookup(table, code), subgraphs, weights, then)
     types = subgraphs.row_types
     message = types.neighbors.to(table.dtype) @ table  # [U, D]
