@@ -3,14 +3,31 @@
 import pytest
 import torch
 
+from i2gnn import I2GNN
 from i2gnn.models import MODELS
+from i2gnn.models.i2gnn import ZINC_OPTIONS
 from i2gnn.nn import CONVS
-from tests.helpers import random_graphs
+from tests.helpers import random_graphs, random_molecules
 
 pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
 ]
+
+
+def run(model, subgraphs, device):
+    """Outputs and gradients on a device, as seen from the CPU."""
+    model.to(device).zero_grad()
+    out = model(subgraphs.to(device).batch([7, 3, 3, 0, 11]))
+    out.square().mean().backward()
+    grads = [p.grad.clone().cpu() for p in model.parameters() if p.grad is not None]
+    return [out.detach().cpu(), *grads]
+
+
+def assert_alike(there, here):
+    for a, b in zip(there, here, strict=True):
+        scale = float(b.abs().max().clamp(min=1e-3))
+        torch.testing.assert_close(a / scale, b / scale, rtol=0, atol=1e-3)
 
 
 @pytest.mark.parametrize("features", [0, 3])
@@ -23,14 +40,19 @@ def test_outputs_and_gradients_match_the_cpu(name, conv, level, features):
         in_channels=features, edge_channels=2, conv=conv, level=level, hidden_channels=16, hops=2
     )
     subgraphs = model.extract(graphs)
-    results = []
-    for device in ("cpu", "cuda"):
-        model.to(device).zero_grad()
-        batch = subgraphs.to(device).batch([7, 3, 3, 0, 11])
-        out = model(batch)
-        out.square().mean().backward()
-        grads = [p.grad.clone().cpu() for p in model.parameters() if p.grad is not None]
-        results.append([out.detach().cpu(), *grads])
-    for here, there in zip(*results, strict=True):
-        scale = float(here.abs().max().clamp(min=1e-3))
-        torch.testing.assert_close(there / scale, here / scale, rtol=0, atol=1e-3)
+    here = run(model, subgraphs, "cpu")
+    assert_alike(run(model, subgraphs, "cuda"), here)
+
+
+@pytest.mark.parametrize("virtual_node", [False, True])
+@pytest.mark.parametrize("mode", ["train", "eval"])
+def test_zinc_model_matches_the_cpu(mode, virtual_node):
+    torch.manual_seed(0)
+    model = I2GNN(**ZINC_OPTIONS, virtual_node=virtual_node)
+    subgraphs = model.extract(random_molecules(12))
+    model(subgraphs)
+    model.train(mode == "train")
+    statistics = {name: value.clone() for name, value in model.state_dict().items()}
+    here = run(model, subgraphs, "cpu")
+    model.load_state_dict(statistics)
+    assert_alike(run(model, subgraphs, "cuda"), here)

@@ -5,12 +5,17 @@ import itertools
 import pytest
 import torch
 
-from i2gnn import I2GNN, MPNN, SubgraphMPNN
+from i2gnn import I2GNN, MPNN, GraphStore, SubgraphMPNN
 from i2gnn.models.i2gnn import ZINC_OPTIONS
 from i2gnn.models.registry import count_published
 from i2gnn.models.subgraph_mpnn import IDGNN
 from i2gnn.nn import CONVS
-from tests.helpers import assert_permutation_equivariant, random_graphs, random_molecules
+from tests.helpers import (
+    assert_permutation_equivariant,
+    random_graphs,
+    random_molecules,
+    with_columns,
+)
 from tests.named_graphs import awkward, cycle, rook, shrikhande, store
 
 SMALL = {"hidden_channels": 8, "num_layers": 3, "hops": 2}
@@ -59,10 +64,12 @@ def test_every_combination_of_options_runs_and_trains(graphs, injection, level):
         assert all(p.grad.isfinite().all() for p in model.parameters()), options
 
 
+@pytest.mark.parametrize("node_states", [False, True])
 @pytest.mark.parametrize("conv", CONVS)
 @pytest.mark.parametrize("name", MODELS)
-def test_every_conv_with_norm_residual_and_virtual_node(graphs, name, conv):
+def test_every_conv_with_norm_residual_and_virtual_node(graphs, name, conv, node_states):
     options = {"norm": "batch", "residual": True, "virtual_node": True, "dropout": 0.1}
+    options |= {"node_states": node_states}
     model = MODELS[name](**SMALL, in_channels=3, edge_channels=2, conv=conv, **options).double()
     out = model(model.extract(graphs))
     out.sum().backward()
@@ -136,6 +143,26 @@ def test_gradients_against_finite_differences(options, mode):
                     weight += step * direction
                 sides.append(model(subgraphs).square().sum())
         torch.testing.assert_close((sides[0] - sides[1]) / 2e-6, slope, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("options", [{}, {"virtual_node": True}])
+def test_batch_norm_of_one_row_or_none(options):
+    """They are normalised by the running statistics, in training as in evaluation."""
+    model = I2GNN(**ZINC | options)
+    model(model.extract(random_molecules(3)))
+    atom = GraphStore.from_edge_lists([[]], [1], x=[[6]])
+    atom = with_columns(atom, edge_attr=torch.zeros(0, 1, dtype=torch.int64))
+    nothing = random_molecules(2).batch([])
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    for graphs, outputs in ((atom, 1), (nothing, 0)):
+        subgraphs = model.extract(graphs)
+        out = model(subgraphs)
+        assert out.shape == (outputs, 1)
+        out.sum().backward()
+        torch.testing.assert_close(out, model.eval()(subgraphs))
+        model.train()
+    for name, value in model.state_dict().items():
+        assert torch.equal(value, before[name]), name
 
 
 def test_zinc_model_learns_a_few_molecules_by_heart():
