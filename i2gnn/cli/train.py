@@ -19,10 +19,11 @@ TITLES = {"normalized_mae": "normalised MAE", "mae": "MAE", "mse": "MSE", "rmse"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the options; --seed and --device override the file only when given."""
+    """Declares the options; those that the file has too override it only when given."""
     parser.add_argument("--config", metavar="F", help="YAML file with the settings")
     parser.add_argument("--run-dir", metavar="DIR", help="where to write (runs/<name of F>)")
     parser.add_argument("--cache", metavar="DIR", help="keep extracted subgraphs there")
+    parser.add_argument("--memory-budget", metavar="SIZE", help="extract while running: 500MB, 2GB")
     parser.add_argument("--resume", action="store_true", help="go on from the run's checkpoint")
     parser.add_argument("--print-config", action="store_true", help="print all settings as YAML")
     parser.set_defaults(seed=None, device=None)
@@ -37,7 +38,7 @@ def execute(arguments: argparse.Namespace) -> int:
         print("i2gnn train: give --config F; --print-config shows one", file=sys.stderr)
         return 2
     config = RunConfig() if arguments.config is None else RunConfig.from_yaml(arguments.config)
-    given = {"seed": arguments.seed, "device": arguments.device}
+    given = {name: getattr(arguments, name) for name in ("seed", "device", "memory_budget")}
     overrides: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
     training = dataclasses.replace(config.training, **overrides)
     config = dataclasses.replace(config, training=training)

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from i2gnn.errors import InputError
 from i2gnn.graphs.store import GraphStore
 from i2gnn.memory import available_memory, parse_size
 from i2gnn.models.cost import working_set
@@ -18,7 +19,7 @@ from i2gnn.progress import Advance, progress_bar
 from i2gnn.subgraphs import Subgraphs, count_subgraphs
 from i2gnn.subgraphs.stream import Part, cut_roots, extract_part
 
-__all__ = ["StreamedModel"]
+__all__ = ["StreamedModel", "check_streamable"]
 
 
 class StreamedModel(nn.Module):
@@ -36,7 +37,8 @@ class StreamedModel(nn.Module):
     other than one or two identifiers.
 
     Args:
-        model: With one or two identifiers. Training and evaluation mode are this model's.
+        model: I2GNN or another with one or two identifiers. Training and evaluation mode are
+            this model's.
         memory_budget: Such as "500MB" or "2GB"; by default half of the free memory.
         progress: Shows a progress bar over the roots.
 
@@ -56,24 +58,19 @@ class StreamedModel(nn.Module):
 
     def __init__(
         self,
-        model: IdentifierGNN,
+        model: nn.Module,
         memory_budget: str | int | None = None,
         *,
         progress: bool = False,
     ) -> None:
         super().__init__()
-        if not isinstance(model, IdentifierGNN):
-            raise TypeError(
-                f"{type(model).__name__} has no subgraphs to stream; expected I2GNN or SubgraphMPNN"
-            )
         self.model = model
         self.memory_budget = None if memory_budget is None else parse_size(memory_budget)
         self.progress = progress
 
     def forward(self, graphs: GraphStore, branches: Tensor | None = None) -> Tensor:
         """Predictions at the model's level."""
-        model = self.model
-        _check_independent(model)
+        model = check_streamable(self.model)
         if isinstance(graphs, Subgraphs):
             raise TypeError("a streamed model extracts by itself: expected graphs, got Subgraphs")
         host, device = graphs.to("cpu"), next(model.parameters()).device
@@ -243,8 +240,15 @@ class _Streamed(torch.autograd.Function):
         return None, *ctx.passes.backward(grad, ctx.saved_tensors)
 
 
-def _check_independent(model: IdentifierGNN) -> None:
-    """Raises if a root's result depends on other roots, so that parts would change it."""
+def check_streamable(model: nn.Module) -> IdentifierGNN:
+    """Returns the model, or raises if a root's result depends on other roots.
+
+    Batch normalisation counts only in the mode the model is in, if that is training.
+    """
+    if not isinstance(model, IdentifierGNN):
+        raise InputError(
+            f"{type(model).__name__} has no subgraphs to stream; expected I2GNN or SubgraphMPNN"
+        )
     problem = None
     if model.identifiers not in (1, 2):
         problem = f"has {model.identifiers} identifiers where streaming supports 1 and 2"
@@ -260,7 +264,8 @@ def _check_independent(model: IdentifierGNN) -> None:
         ):
             problem = f"normalises over the rows of all roots in {name} while training"
     if problem is not None:
-        raise ValueError(
+        raise InputError(
             f"{type(model).__name__} {problem}, so its roots cannot be streamed; "
             "run it without a memory budget, on fewer graphs at a time"
         )
+    return model

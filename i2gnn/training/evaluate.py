@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from i2gnn.errors import InputError
 from i2gnn.graphs import GraphStore
+from i2gnn.models import StreamedModel
 from i2gnn.progress import progress_bar
 from i2gnn.training.metrics import METRICS
 from i2gnn.training.targets import Scaling
@@ -24,6 +25,7 @@ def predict(
     *,
     scaling: Scaling | None = None,
     batch_size: int = 256,
+    memory_budget: str | int | None = None,
     progress: bool = False,
 ) -> Tensor:
     """Predicts targets in their own units, on the model's device.
@@ -34,13 +36,15 @@ def predict(
         indices: Graphs to predict, in this order; all by default.
         scaling: That of the training run (`Result.scaling`); without it outputs stay as they are.
         batch_size: Graphs in a batch.
+        memory_budget: Such as "2GB": takes graphs and extracts their subgraphs while running, as
+            many at a time as fit; see `StreamedModel`.
         progress: Shows a bar.
 
     Shapes:
         returns: [n, T], the rows of the chosen graphs one after the other.
     """
     cut = batches(data, _chosen(data, indices), batch_size, _device(model), progress)
-    return run_model(model, model, cut, scaling)[0]
+    return run_model(model, _forward(model, memory_budget, progress), cut, scaling)[0]
 
 
 def evaluate(
@@ -51,6 +55,7 @@ def evaluate(
     metrics: Sequence[str] = ("mae",),
     scaling: Scaling | None = None,
     batch_size: int = 256,
+    memory_budget: str | int | None = None,
     progress: bool = False,
 ) -> dict[str, list[float]]:
     """Compares predictions with the targets of the data; one number per metric and target.
@@ -59,7 +64,8 @@ def evaluate(
     normalised error is the plain one.
     """
     cut = batches(data, _chosen(data, indices), batch_size, _device(model), progress)
-    prediction, target = run_model(model, model, cut, scaling)
+    forward = _forward(model, memory_budget, progress)
+    prediction, target = run_model(model, forward, cut, scaling)
     if target is None:
         raise InputError("the data has no targets to compare with; expected y and a level")
     found = compare(metrics, prediction, target, scaling)
@@ -120,6 +126,12 @@ def run_model(
         there = scaling.to(prediction)
         prediction = prediction * there.scale + there.center
     return prediction, torch.cat(known) if known else None
+
+
+def _forward(model: nn.Module, memory_budget: str | int | None, progress: bool) -> Forward:
+    if memory_budget is None:
+        return model
+    return StreamedModel(model, memory_budget, progress=progress)
 
 
 def _device(model: nn.Module) -> torch.device:

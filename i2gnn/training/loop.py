@@ -19,8 +19,11 @@ from i2gnn.errors import InputError
 from i2gnn.graphs import GraphStore
 from i2gnn.graphs.assemble import has_kernel
 from i2gnn.graphs.flat import ragged_arange
+from i2gnn.models import StreamedModel
 from i2gnn.ops import uses_reference
 from i2gnn.progress import progress_bar
+from i2gnn.subgraphs import Subgraphs
+from i2gnn.subgraphs.sample import draw_branches, edges_of_graphs, select_branches
 from i2gnn.training.capture import Recording, StaticEpochs, rehearse
 from i2gnn.training.checkpoint import Checkpoint, copy_tensors
 from i2gnn.training.config import TrainingConfig
@@ -154,11 +157,14 @@ class _Run:
         self.splits = splits
         self.settings = {**settings, "training": config.to_dict()}
         self.metric = _metric(config)
+        _check_subgraphs(model, data, config)
         self.scaling = _measure(data, splits, config)
         dtype = torch.float64 if config.precision == "float64" else torch.float32
         model.to(device=fabric.device, dtype=dtype)
         optimizer = make_optimizer(model, config.optimizer)
-        self.forward, self.optimizer = fabric.setup(_OnStore(model), optimizer)
+        budget = config.memory_budget
+        runner = model if budget is None else StreamedModel(model, budget)
+        self.forward, self.optimizer = fabric.setup(_OnStore(runner), optimizer)
         self.schedule = Schedule(optimizer, config, maximize=higher_is_better(self.metric))
         self.data = place(data, fabric.device, dtype)
         self.loss_scaling = self.scaling.to(torch.empty(0, dtype=dtype, device=fabric.device))
@@ -237,15 +243,26 @@ class _Run:
         if self.static is not None:
             return self.static.run(indices)
         total = torch.zeros((), device=self.fabric.device, dtype=torch.float64)
-        for batch in batches(self.data, indices, config.batch_size, self.fabric.device):
-            total += self.train_step(batch) * len(batch)
+        drawn = self._draw_branches(epoch)
+        chosen = torch.split(indices, config.batch_size)
+        for graphs, batch in zip(chosen, self._batches(indices), strict=True):
+            branches = None if drawn is None else drawn[edges_of_graphs(self.data, graphs)]
+            total += self.train_step(batch, branches) * len(batch)
         return total / len(indices)
 
-    def train_step(self, batch: GraphStore) -> Tensor:
+    def _draw_branches(self, epoch: int) -> Tensor | None:
+        """The edges whose branches to train on, [E]; None for all."""
+        config = self.config
+        if config.branches is None:
+            return None
+        draw = epoch if config.resample == "epoch" else 0
+        return draw_branches(self.data, config.branches, config.seed, draw, 1)
+
+    def train_step(self, batch: GraphStore, branches: Tensor | None = None) -> Tensor:
         """Changes the weights once; returns the mean loss before."""
         assert batch.y is not None
         config = self.config
-        output = self.forward(_Box(batch))
+        output = self.forward(_Box(batch, branches))
         _check_shapes(output, batch.y, config.loss, self.data.level)
         loss = compute_loss(config.loss, output, batch.y, self.loss_scaling)
         self.optimizer.zero_grad(set_to_none=True)
@@ -377,8 +394,9 @@ class _Run:
 class _Box:
     """Carries a batch through Fabric, whose precision plugins refuse frozen dataclasses."""
 
-    def __init__(self, batch: GraphStore) -> None:
+    def __init__(self, batch: GraphStore, branches: Tensor | None = None) -> None:
         self.batch = batch
+        self.branches = branches
 
 
 class _OnStore(nn.Module):
@@ -389,7 +407,10 @@ class _OnStore(nn.Module):
         self.model = model
 
     def forward(self, box: _Box) -> Tensor:
-        output: Tensor = self.model(box.batch)
+        batch, branches = box.batch, box.branches
+        if branches is not None and isinstance(batch, Subgraphs):
+            batch, branches = select_branches(batch, branches), None
+        output: Tensor = self.model(batch) if branches is None else self.model(batch, branches)
         return output
 
 
@@ -399,6 +420,8 @@ def can_record(
     """Whether training steps are recorded: all data on a GPU, and a model that never waits."""
     return (
         config.cuda_graphs == "auto"
+        and config.branches is None
+        and config.memory_budget is None
         and getattr(model, "static_shapes", False)
         and has_kernel(fabric.device)
         and data.device == fabric.device
@@ -426,6 +449,22 @@ def _measure(data: GraphStore, splits: Splits, config: TrainingConfig) -> Scalin
     train, val = splits.train, splits.val
     chosen = train if config.standardize == "train" else torch.cat([train, val])
     return Scaling.measure(_targets(data, chosen), standardize=config.standardize != "none")
+
+
+def _check_subgraphs(model: nn.Module, data: GraphStore, config: TrainingConfig) -> None:
+    """Checks that subgraphs come as the settings on memory and branches need them."""
+    if config.memory_budget is not None and isinstance(data, Subgraphs):
+        raise InputError("memory_budget extracts while running; expected graphs, got Subgraphs")
+    if config.branches is None:
+        return
+    identifiers = getattr(data if isinstance(data, Subgraphs) else model, "identifiers", None)
+    if identifiers != 2:
+        raise InputError(
+            f"branches is {config.branches}; branches are drawn with 2 identifiers, "
+            f"not with {identifiers}"
+        )
+    if data.level == "edge":
+        raise InputError("branches cannot be drawn at edge level, where each has its own output")
 
 
 def _targets(data: GraphStore, graphs: Tensor) -> Tensor:

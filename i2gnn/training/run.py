@@ -13,6 +13,7 @@ from i2gnn.errors import InputError
 from i2gnn.files import write_atomically
 from i2gnn.graphs import GraphStore
 from i2gnn.models import REGISTRY, Network
+from i2gnn.models.stream import check_streamable
 from i2gnn.training.config import DataConfig, ModelConfig, RunConfig
 from i2gnn.training.environment import resolve_device
 from i2gnn.training.loop import CHECKPOINT, fit
@@ -52,7 +53,12 @@ def train(
         torch.manual_seed(config.training.seed)
         model = build_model(network)
     graphs = with_structures(data.graphs, model.structures)
-    subgraphs = model.extract(graphs, cache_dir=cache_dir, progress=progress)
+    if config.training.memory_budget is None:
+        graphs = model.extract(graphs, cache_dir=cache_dir, progress=progress)
+    else:
+        check_streamable(model.train())
+        if cache_dir is not None:
+            log.warning("subgraphs are extracted while running; %s is not used", cache_dir)
     if not (folder / CHECKPOINT).exists():
         if resume:
             log.warning("%s holds no checkpoint; training from the start", folder)
@@ -60,7 +66,7 @@ def train(
     settings = config.to_dict() | {"network": network}
     result = fit(
         model,
-        subgraphs,
+        graphs,
         data.splits,
         config.training,
         run_dir=folder,

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from i2gnn import GraphStore, ops
+from i2gnn import GraphStore, InputError, ops
 from i2gnn.models import I2GNN, I3GNN, MPNN, IdentifierGNN, StreamedModel, SubgraphMPNN
 from i2gnn.models.cost import working_set
 from i2gnn.nn import CONVS
@@ -240,7 +240,7 @@ def test_sampling_is_right_in_expectation():
     ],
 )
 def test_models_that_couple_roots_are_refused(model, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(InputError, match=message):
         StreamedModel(model)(awkward())
 
 
@@ -286,8 +286,8 @@ def test_mistakes_are_named():
     model = build(I2GNN)
     with pytest.raises(TypeError, match="expected graphs, got Subgraphs"):
         StreamedModel(model)(model.extract(graphs))
-    with pytest.raises(TypeError, match="Linear has no subgraphs to stream"):
-        StreamedModel(torch.nn.Linear(1, 1))
+    with pytest.raises(InputError, match="Linear has no subgraphs to stream"):
+        StreamedModel(torch.nn.Linear(1, 1))(graphs)
     with pytest.raises(SubgraphsTooLarge, match="memory budget is 500 B. Use a larger"):
         StreamedModel(model, 500)(graphs)
 
