@@ -2,6 +2,7 @@
 
 import os
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
@@ -10,7 +11,7 @@ from torch import Tensor
 
 from i2gnn.files import load_tensors, save_tensors
 
-__all__ = ["Checkpoint", "copy_tensors"]
+__all__ = ["Checkpoint", "Copies"]
 
 FORMAT_VERSION = 1
 
@@ -24,7 +25,7 @@ class Checkpoint:
         model: Weights and buffers by name.
         best: Those of the best validation epoch.
         best_epoch: The epoch they come from.
-        optimizer: State dict of the optimizer.
+        optimizer: What the optimizer has gathered of each weight, by the weight's number.
         scheduler: State dict of the learning rate schedule, with the rate.
         rng: States of the random number generators, by device type.
         scaling: Of the targets: center, scale and unit.
@@ -39,7 +40,7 @@ class Checkpoint:
     model: dict[str, Tensor]
     best: dict[str, Tensor]
     best_epoch: int
-    optimizer: dict[str, Any]
+    optimizer: dict[int, dict[str, Tensor]]
     scheduler: dict[str, Any]
     rng: dict[str, Tensor]
     scaling: dict[str, Tensor]
@@ -61,29 +62,48 @@ class Checkpoint:
         return cls(**{name: _unpack(value, tensors) for name, value in content.items()})
 
 
-def copy_tensors(tree: Any) -> Any:
-    """Copies nested dicts and lists with their tensors, so that later steps leave them alone.
+class Copies:
+    """Copies of the tensors in nested dicts and lists, which later steps leave alone.
 
-    Tensors of one type are copied together, which on a GPU takes a few launches, not hundreds.
+    Taken again and again, they cost little: tensors of one type are copied together, on a GPU by a
+    few launches instead of hundreds. The tensors must stay where they are meanwhile. Two sets of
+    copies take turns, so that the last one is whole until the next one is.
+
+    Args:
+        tree: The tensors that change, and anything else.
     """
-    copies: dict[Any, list[tuple[Tensor, Tensor]]] = defaultdict(list)
 
-    def visit(tree: Any) -> Any:
-        if isinstance(tree, Tensor):
-            copy = torch.empty_like(tree, requires_grad=False)
-            copies[tree.dtype, tree.device].append((copy, tree.detach()))
-            return copy
-        if isinstance(tree, dict):
-            return {key: visit(value) for key, value in tree.items()}
-        if isinstance(tree, list | tuple):
-            return type(tree)(visit(value) for value in tree)
+    def __init__(self, tree: Any) -> None:
+        self._tree = tree
+        self._live: dict[Any, list[Tensor]] = defaultdict(list)
+        self._sets: list[tuple[Any, dict[Any, list[Tensor]]]] = []
+        self._mirror(tree, self._live, torch.Tensor.detach)
+
+    def take(self) -> Any:
+        """The tree with copies of the tensors as they are now, valid until the call after next."""
+        if len(self._sets) < 2:
+            copies: dict[Any, list[Tensor]] = defaultdict(list)
+            self._sets.append((self._mirror(self._tree, copies, torch.empty_like), copies))
+        else:
+            self._sets.reverse()
+        tree, copies = self._sets[-1]
+        for kind, tensors in self._live.items():
+            torch._foreach_copy_(copies[kind], tensors)
         return tree
 
-    copied = visit(tree)
-    for pairs in copies.values():
-        new, old = zip(*pairs, strict=True)
-        torch._foreach_copy_(new, old)
-    return copied
+    def _mirror(
+        self, tree: Any, found: dict[Any, list[Tensor]], make: Callable[[Tensor], Tensor]
+    ) -> Any:
+        """The tree with another tensor in place of each; these are also sorted by type."""
+        if isinstance(tree, Tensor):
+            made = make(tree.detach())
+            found[tree.dtype, tree.device].append(made)
+            return made
+        if isinstance(tree, dict):
+            return {key: self._mirror(value, found, make) for key, value in tree.items()}
+        if isinstance(tree, list | tuple):
+            return type(tree)(self._mirror(value, found, make) for value in tree)
+        return tree
 
 
 def _pack(tree: Any, name: str, tensors: dict[str, Tensor]) -> Any:

@@ -5,7 +5,7 @@ import logging
 import math
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -25,7 +25,7 @@ from i2gnn.progress import progress_bar
 from i2gnn.subgraphs import Subgraphs
 from i2gnn.subgraphs.sample import draw_branches, edges_of_graphs, select_branches
 from i2gnn.training.capture import Recording, StaticEpochs, rehearse
-from i2gnn.training.checkpoint import Checkpoint, copy_tensors
+from i2gnn.training.checkpoint import Checkpoint, Copies
 from i2gnn.training.config import TrainingConfig
 from i2gnn.training.environment import environment, place, rng_states, set_rng_states
 from i2gnn.training.evaluate import batches, compare, run_model
@@ -177,7 +177,7 @@ class _Run:
             self.static = StaticEpochs(
                 self.data,
                 min(config.batch_size, len(splits.train)),
-                self.train_step,
+                self._static_step,
                 lambda: rehearse(model, optimizer),
             )
         self.history: list[dict[str, float]] = []
@@ -185,6 +185,7 @@ class _Run:
         self.best_epoch = 0
         self.seconds_before = 0.0
         self.snapshot: Checkpoint | None = None
+        self.copies: dict[str, Copies] = {}
 
     def start(self, resume: bool) -> None:
         """Takes up an earlier run, or makes sure that none is overwritten."""
@@ -239,9 +240,9 @@ class _Run:
         # The order depends on the seed and the epoch alone, so there is no state to restore.
         order = np.random.default_rng([config.seed, epoch]).permutation(len(self.splits.train))
         indices = self.splits.train[torch.as_tensor(order)]
-        self.model.train()
         if self.static is not None:
             return self.static.run(indices)
+        self.model.train()
         total = torch.zeros((), device=self.fabric.device, dtype=torch.float64)
         drawn = self._draw_branches(epoch)
         chosen = torch.split(indices, config.batch_size)
@@ -257,6 +258,10 @@ class _Run:
             return None
         draw = epoch if config.resample == "epoch" else 0
         return draw_branches(self.data, config.branches, config.seed, draw, 1)
+
+    def _static_step(self, batch: GraphStore) -> Tensor:
+        self.model.train()
+        return self.train_step(batch)
 
     def train_step(self, batch: GraphStore, branches: Tensor | None = None) -> Tensor:
         """Changes the weights once; returns the mean loss before."""
@@ -315,17 +320,14 @@ class _Run:
             "train_loss": train_loss,
             "validation": validation,
         }
-        improves = self._improves(validation)
-        if improves or self.folder is not None:
-            weights = copy_tensors(self.model.state_dict())
-        if improves:
-            self.best, self.best_epoch = weights, epoch
+        if self._improves(validation):
+            self.best, self.best_epoch = self._copy("best", self.model.state_dict), epoch
         self.history = [*self.history, row]
         self.schedule.step(validation)
         self.log.write(row)
         if self.folder is None:
             return
-        self.snapshot = self._checkpoint(weights)
+        self.snapshot = self._checkpoint()
         if time.monotonic() - self.saved >= self.config.checkpoint_seconds:
             self.save()
 
@@ -335,13 +337,20 @@ class _Run:
         best = self.history[self.best_epoch - 1]["validation"]
         return validation > best if higher_is_better(self.metric) else validation < best
 
-    def _checkpoint(self, weights: dict[str, Tensor]) -> Checkpoint:
+    def _copy(self, name: str, state: Callable[[], dict[Any, Any]]) -> dict[Any, Any]:
+        """Copies a state. In static training, its tensors are looked up only once."""
+        if self.static is None or name not in self.copies:
+            self.copies[name] = Copies(state())
+        copy: dict[Any, Any] = self.copies[name].take()
+        return copy
+
+    def _checkpoint(self) -> Checkpoint:
         return Checkpoint(
             epoch=len(self.history),
-            model=weights,
+            model=self._copy("model", self.model.state_dict),
             best=self.best,
             best_epoch=self.best_epoch,
-            optimizer=copy_tensors(self.optimizer.state_dict()),
+            optimizer=self._copy("optimizer", lambda: self.optimizer.state_dict()["state"]),
             scheduler=self.schedule.state_dict(),
             rng=rng_states(self.fabric.device),
             scaling=dict(vars(self.scaling)),

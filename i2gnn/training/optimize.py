@@ -25,14 +25,14 @@ def make_optimizer(model: nn.Module, config: OptimizerConfig) -> Adam:
     return Adam(weights, lr=lr, weight_decay=config.weight_decay, fused=True, capturable=True)
 
 
-def load_moments(optimizer: Optimizer, state: dict[str, Any]) -> None:
-    """Loads what an optimizer of the same weights has learnt, from its state dict.
+def load_moments(optimizer: Optimizer, moments: dict[int, dict[str, Tensor]]) -> None:
+    """Loads what an optimizer of the same weights has gathered: "state" in its state dict.
 
     How it computes, which depends on the device, stays as it is, and so does the learning rate,
     which belongs to the schedule.
     """
     groups = optimizer.state_dict()["param_groups"]
-    optimizer.load_state_dict({"state": state["state"], "param_groups": groups})
+    optimizer.load_state_dict({"state": moments, "param_groups": groups})
 
 
 class Schedule:

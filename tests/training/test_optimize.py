@@ -64,7 +64,7 @@ def test_moments_move_between_ways_to_compute() -> None:
     for weight, optimizer in zip(weights, (fused, plain), strict=True):
         weight.grad = torch.ones(3)
         optimizer.step()
-    load_moments(plain, fused.state_dict())
+    load_moments(plain, fused.state_dict()["state"])
     assert plain.param_groups[0]["lr"] == 0.1 and not plain.param_groups[0]["fused"]
     for name, moment in fused.state[weights[0]].items():
         assert torch.equal(plain.state[weights[1]][name], moment)
