@@ -75,15 +75,7 @@ class LabelEncoder(nn.Module):
 
     def combinations(self) -> Tensor:
         """Sums of embeddings for every combination of label values, by code: [C, D]."""
-        tables: list[Tensor] = list(self.tables)
-        if self.root_only and "identity" in self.kinds:
-            other, root = tables[0]
-            tables[0] = torch.stack([other, root] + [other] * (self.sizes[0] - 2))
-        total = tables[0]
-        for table in tables[1:]:
-            total = (total.unsqueeze(1) + table.unsqueeze(0)).flatten(0, 1)
-        unseen = math.prod(self.sizes[len(tables) :])  # the columns of branches come last
-        return total if unseen == 1 else total.repeat_interleave(unseen, dim=0)
+        return combinations([self])[0]
 
     def check(self, subgraphs: Subgraphs) -> None:
         """Raises unless the subgraphs carry the labels that this encoder was built for."""
@@ -124,6 +116,20 @@ class InjectLabels(nn.Module):
         return ops.Projection(weight_h, table)
 
 
+def combinations(encoders: Sequence[LabelEncoder]) -> Tensor:
+    """The tables of several encoders alike, for every combination of label values: [T, C, D]."""
+    first = encoders[0]
+    columns = [torch.stack(tables) for tables in zip(*(e.tables for e in encoders), strict=True)]
+    if first.root_only and "identity" in first.kinds:
+        other, root = columns[0].unbind(1)
+        columns[0] = torch.stack([other, root] + [other] * (first.sizes[0] - 2), dim=1)
+    total = columns[0]
+    for table in columns[1:]:
+        total = (total.unsqueeze(2) + table.unsqueeze(1)).flatten(1, 2)
+    unseen = math.prod(first.sizes[len(columns) :])  # the columns of branches come last
+    return total if unseen == 1 else total.repeat_interleave(unseen, dim=1)
+
+
 def stack_projections(injections: Sequence[InjectLabels], subgraphs: Subgraphs) -> ops.Projection:
     """The projections of several layers, with a first axis of layers; one product for all."""
     for inject in injections:
@@ -131,7 +137,7 @@ def stack_projections(injections: Sequence[InjectLabels], subgraphs: Subgraphs) 
     width = injections[0].linear.out_features
     weight = torch.stack([inject.linear.weight for inject in injections]).transpose(1, 2)
     bias = torch.stack([inject.linear.bias for inject in injections]).unsqueeze(1)
-    tables = torch.stack([inject.labels.combinations() for inject in injections])
+    tables = combinations([inject.labels for inject in injections])
     return ops.Projection(weight[:, :width], torch.baddbmm(bias, tables, weight[:, width:]))
 
 

@@ -44,7 +44,9 @@ def gated_stack(
 
     def gates(weight: Tensor, inputs: int) -> Tensor:
         """[t, n, 3 width] to [t, 3 D, inputs]: gates below each other, zeros where filled up."""
-        by_gate = weight.reshape(*weight.shape[:2], 3, width).permute(0, 2, 3, 1)  # [t, 3, width, n]
+        by_gate = weight.reshape(*weight.shape[:2], 3, width).permute(
+            0, 2, 3, 1
+        )  # [t, 3, width, n]
         return _pad(by_gate, inputs, D).flatten(1, 2)
 
     def biases(bias: Tensor) -> Tensor:

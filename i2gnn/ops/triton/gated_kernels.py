@@ -446,7 +446,9 @@ def sum_shares_kernel(
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     layer = tl.program_id(1)
     share = partial + layer.to(tl.int64) * programs * length + i
-    total = tl.zeros([BLOCK], tl.float32)
-    for program in range(programs):
-        total += tl.load(share + program * length, mask=i < length, other=0.0)
-    tl.store(out + layer * length + i, total / tl.load(scale), mask=i < length)
+    total = tl.zeros([SUMS, BLOCK], tl.float32)
+    for begin in range(0, programs, SUMS):
+        program = begin + tl.arange(0, SUMS)
+        there = (program < programs)[:, None] & (i < length)[None, :]
+        total += tl.load(share[None, :] + (program * length)[:, None], mask=there, other=0.0)
+    tl.store(out + layer * length + i, tl.sum(total, 0) / tl.load(scale), mask=i < length)
