@@ -59,8 +59,14 @@ class Recording:
                     self._function()
             torch.cuda.current_stream().wait_stream(stream)
         self._graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self._graph, stream=stream):
-            self._result = self._function()
+        try:
+            with torch.cuda.graph(self._graph, stream=stream):
+                self._result = self._function()
+        except RuntimeError as error:
+            raise RuntimeError(
+                "this step cannot be recorded as a CUDA graph; a run with cuda_graphs 'off' does "
+                "without"
+            ) from error
         torch.cuda.set_rng_state(random)
 
     def __call__(self) -> Tensor:
@@ -119,9 +125,8 @@ class StaticEpochs:
         self._train, self._rehearsal = step, rehearsal
         self._sizes = np.stack([sizes.numpy() for sizes in data.sizes.values()])  # [axes, G]
         self._none = len(data)
-        # A step has room for one graph more: the spare one.
-        width = batch_size + 1
-        self._indices = torch.full((width,), self._none, device=data.device)
+        # One more than the graphs of a step: the spare one.
+        self._indices = torch.full((batch_size + 1,), self._none, device=data.device)
         self._total = torch.zeros((), dtype=torch.float64, device=data.device)
         self._recording: Recording | None = None
 

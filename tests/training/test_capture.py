@@ -93,15 +93,15 @@ def test_static_steps_equal_ordinary_ones(device: str, level: str, changes: Any)
 
 
 @pytest.mark.parametrize("level", ["node", "graph"])
-def test_static_steps_of_a_whole_model(monkeypatch: pytest.MonkeyPatch, level: str) -> None:
-    take_static_path(monkeypatch)
+def test_static_steps_of_a_whole_model(device: str, level: str) -> None:
     data = subgraphs(level)
 
     def make() -> nn.Module:
         torch.manual_seed(1)
-        return I2GNN(hidden_channels=8, num_layers=2, hops=1, level=level)
+        return I2GNN(hidden_channels=16, num_layers=2, hops=1, level=level)
 
-    assert_static_equals_ordinary(make, data, "cpu", epochs=2)
+    assert make().static_shapes
+    assert_static_equals_ordinary(make, data, device, epochs=2)
 
 
 def test_a_batch_without_room_is_recorded_anew(
@@ -256,3 +256,11 @@ def test_dropout_differs_from_replay_to_replay() -> None:
     assert not torch.equal(first, second)
     torch.cuda.set_rng_state(before)
     assert torch.equal(recording(), first)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_a_function_that_waits_cannot_be_recorded() -> None:
+    values = torch.ones(3, device="cuda")
+    with pytest.raises(RuntimeError, match="cannot be recorded as a CUDA graph"):
+        Recording(lambda: values[values > 0], values.device)
