@@ -3,8 +3,10 @@
 import pytest
 import torch
 
-from i2gnn.models import DSGNN, MPNN
+from i2gnn.errors import InputError
+from i2gnn.models import DSGNN, MPNN, StreamedModel
 from i2gnn.models.registry import REGISTRY, count_parameters
+from i2gnn.subgraphs import extract_subgraphs
 from tests.helpers import random_graphs
 from tests.named_graphs import awkward, cycle, rook, shrikhande, store
 
@@ -47,8 +49,12 @@ def test_number_of_weights():
     assert count_parameters(REGISTRY["ds_gnn"].build()) == layers + labels + readout + head
 
 
-def test_other_subgraphs_are_refused():
-    from i2gnn.subgraphs import extract_subgraphs
+def test_roots_are_not_streamed():
+    model = StreamedModel(DSGNN(hidden_channels=8), "1GB")
+    with pytest.raises(InputError, match="takes whole graphs where streaming cuts out ego-nets"):
+        model(awkward())
 
+
+def test_other_subgraphs_are_refused():
     with pytest.raises(ValueError, match="expects 0 hops, the subgraphs have 2"):
         DSGNN()(extract_subgraphs(awkward(), hops=2, identifiers=1, labels="identity"))
