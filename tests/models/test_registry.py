@@ -8,7 +8,7 @@ from i2gnn import GraphStore, count
 from i2gnn.data import with_structures
 from i2gnn.models import REGISTRY, Network
 from i2gnn.models.registry import TABLES, count_published, describe
-from tests.helpers import assert_permutation_equivariant, random_graphs
+from tests.helpers import REPOSITORY, assert_permutation_equivariant, random_graphs
 from tests.named_graphs import awkward
 
 LEVELS = ["node", "edge", "graph"]
@@ -47,6 +47,31 @@ def test_sizes_are_those_of_the_paper(name):
     """Table 12 counts linear layers and GRU cells, and gives thousands, cut or rounded."""
     published = int(REGISTRY[name].published.removesuffix("k")) * 1000
     assert abs(count_published(REGISTRY[name].build()) - published) < 1000
+
+
+def documented_row(name: str) -> str:
+    """The row of `docs/models.md`."""
+    facts = describe(REGISTRY[name])
+    counted = f"{facts['parameters_counted']:,}" if facts["parameters_published"] else ""
+    cells = (
+        f"`{name}`",
+        facts["title"],
+        facts["summary"],
+        "" if facts["identifiers"] is None else str(facts["identifiers"]),
+        f"{facts['parameters']:,}",
+        counted,
+        facts["parameters_published"] or "",
+        facts["time"],
+        facts["memory"],
+        ", ".join(map(str, facts["tables"])),
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def test_the_documents_list_every_model():
+    text = (REPOSITORY / "docs" / "models.md").read_text(encoding="utf-8")
+    rows = [line for line in text.splitlines() if line.startswith("| `")]
+    assert rows == [documented_row(name) for name in REGISTRY]
 
 
 @pytest.mark.parametrize("level", LEVELS)
