@@ -252,6 +252,8 @@ def check_streamable(model: nn.Module) -> IdentifierGNN:
     problem = None
     if model.identifiers not in (1, 2):
         problem = f"has {model.identifiers} identifiers where streaming supports 1 and 2"
+    elif model.hops == 0:
+        problem = "takes whole graphs where streaming cuts out ego-nets"
     elif "context" in model.parts:
         problem = "reads the context of nodes from the subgraphs of other roots"
     for name, module in model.named_modules():
