@@ -6,21 +6,10 @@ from typing import Any
 
 import torch
 
-from i2gnn import GraphStore
-from i2gnn.data import generate_graphs, load_counting
-from i2gnn.errors import InputError
+from i2gnn.benchmark.cases import counting_graphs as synthetic_graphs
 from i2gnn.training.record import hardware, versions
 
 __all__ = ["best_of", "describe_hardware", "synthetic_graphs"]
-
-
-def synthetic_graphs(count: int, data_root: str | None) -> tuple[GraphStore, str]:
-    """The first graphs of the paper's synthetic set, or generated ones if it is not there."""
-    try:
-        graphs = load_counting(["cycle3"], root=data_root).graphs
-        return graphs.batch(range(min(count, len(graphs)))), "the original 5,000 graphs"
-    except InputError:
-        return generate_graphs(count), "generated"
 
 
 def describe_hardware(device: str = "cpu") -> dict[str, Any]:

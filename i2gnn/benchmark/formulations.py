@@ -30,11 +30,12 @@ from i2gnn.training.evaluate import batches
 from i2gnn.training.optimize import make_optimizer
 from i2gnn.training.targets import compute_loss
 
-__all__ = ["FORMULATIONS", "Captured", "Formulation", "FormulationName", "Mode"]
+__all__ = ["FORMULATIONS", "MODES", "Captured", "Formulation", "FormulationName", "Mode"]
 
 FormulationName = Literal["ours", "ours, reference ops", "copied"]
 FORMULATIONS: tuple[FormulationName, ...] = ("ours", "ours, reference ops", "copied")
 Mode = Literal["eager", "captured"]
+MODES: tuple[Mode, ...] = ("eager", "captured")
 
 
 class Formulation:

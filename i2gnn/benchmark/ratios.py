@@ -1,8 +1,11 @@
 """Numbers and ratios out of the records of one run."""
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
+from i2gnn.benchmark.cases import CASES
+from i2gnn.benchmark.formulations import FORMULATIONS, MODES
 from i2gnn.benchmark.records import Record
 
 __all__ = ["find", "over_roofline", "summarize", "times_better", "value_of"]
@@ -48,8 +51,10 @@ def over_roofline(
 def summarize(records: Sequence[Record]) -> list[dict[str, Any]]:
     """One row per case, formulation and mode, as tables show it."""
     rows = []
-    keys = dict.fromkeys((r["case"], r["formulation"], r["mode"]) for r in records if r["mode"])
-    for case, formulation, mode in keys:
+    found = {(r["case"], r["formulation"], r["mode"]) for r in records}
+    for case, formulation, mode in (
+        key for key in product(CASES, FORMULATIONS, MODES) if key in found
+    ):
         row: dict[str, Any] = {"case": case, "formulation": formulation, "mode": mode}
         about = {"case": case, "formulation": formulation, "mode": mode}
         for quantity in ("step", "forward", "memory", "epoch"):

@@ -33,6 +33,8 @@ __all__ = ["Ceilings", "Stage", "Work", "batch_sizes", "measure_ceilings", "stag
 
 FLOAT, INDEX, LABEL = 4, 4, 1
 """Bytes of a number, of an index and of a row's discrete labels."""
+COPY, SIDE = {"cpu": 2**26, "cuda": 2**28}, {"cpu": 2048, "cuda": 8192}
+"""Numbers to copy and side of the matrices to multiply, for the ceilings."""
 
 
 class Stage(NamedTuple):
@@ -176,10 +178,9 @@ def _mlp(modules: Any) -> int:
 
 def measure_ceilings(device: torch.device) -> Ceilings:
     """Times a large copy and a large product, in the precision that is set; the best of some."""
-    on_gpu = device.type == "cuda"
-    source = torch.zeros(2**28 if on_gpu else 2**26, device=device)
+    source = torch.zeros(COPY[device.type], device=device)
     copy = torch.empty_like(source)
-    side = 8192 if on_gpu else 2048
+    side = SIDE[device.type]
     square = torch.randn(side, side, device=device)
     product = torch.empty_like(square)
 

@@ -76,10 +76,17 @@ class _CaseRun:
         self.device = settings.where
         batch = case.data.batch(range(case.batch_size))
         self.sizes = batch_sizes(batch)
+        recorded = settings.on_gpu and case.model.static_shapes
+        self.trained: Mode = "captured" if recorded else "eager"  # by `i2gnn.training.fit`
 
     def add(self, quantity: str, value: float | None, unit: str, **more: Any) -> None:
         """A record of this case."""
-        about = {"case": self.case.name, "source": self.case.source, "sizes": self.sizes}
+        about = {
+            "case": self.case.name,
+            "source": self.case.source,
+            "trained_mode": self.trained,
+            "sizes": self.sizes,
+        }
         self.log.add(quantity, value, unit, **about | more)
 
     def notify(self, text: str) -> None:
@@ -172,6 +179,8 @@ class _CaseRun:
         rounds, warm_up = (3, 1) if self.settings.on_gpu else (1, 0)
         works: dict[Variant, Callable[[], object]] = {}
         for variant, one in variants.items():
+            if isinstance(one, Captured) and not self.case.model.static_shapes:
+                continue  # cannot be recorded for batches of any graphs, only for one batch
             one.prepare_epochs()
             works[variant] = partial(_next_epoch, one, count(1))
         times = alternate(works, self.device, rounds, warm_up=warm_up)

@@ -1,6 +1,6 @@
 """The records of a run as tables for people."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -13,20 +13,27 @@ __all__ = ["tables"]
 
 TITLES = {"counting": "Counting model", "zinc": "ZINC model"}
 
+ROWS = (
+    ("training step", "step", "step_ratio"),
+    ("forward pass", "forward", "forward_ratio"),
+    ("peak memory", "memory", "memory_ratio"),
+    ("epoch of {epoch_graphs:,} graphs", "epoch", "epoch_ratio"),
+)
+"""Title, quantity, and the ratio to the copied formulation, shown below it."""
+
 NOTES = """\
-ours: each ego-net is stored once; copied: once per neighbour of its root, in plain PyG, as the \
+ours: each ego-net is stored once. copied: once per neighbour of its root, in plain PyG, as the \
 published code does. Same graphs, weights, loss, optimizer and precision.
-step: gradients cleared, forward, loss, backward and Adam on a batch that is ready; forward: \
-without gradients; memory: the most that a step takes beside weights and batch; epoch: all steps, \
-batches made on the way. In brackets: how many times less than copied, run plainly.
-roofline: how many times the least time that the hardware needs for the batch's bytes and \
-operations a step takes (i2gnn/benchmark/roofline.py).
-errors: of outputs and gradients, relative to float64, on {graphs} graphs: what the precision \
-costs.\
+training step: gradients cleared, forward, loss, backward and Adam, on a batch that is ready. \
+forward pass: without gradients. peak memory: the most that a step takes beside weights and batch. \
+epoch: all steps, batches made on the way. times less: than copied, run plainly (eager).
+step over roofline: how many times the least time in which this hardware can do the batch's work \
+(i2gnn/benchmark/roofline.py).
+errors: of outputs and gradients relative to float64, on {graphs} graphs; what the precision costs.
 """
 CAPTURED = """\
-captured: the step is recorded once as a CUDA graph and replayed, without Python; this is how \
-`i2gnn train` trains.\
+captured: the step is recorded once as a CUDA graph and replayed, without Python; eager: run \
+plainly. * marks how `i2gnn train` trains the model.
 """
 
 
@@ -54,38 +61,34 @@ def _device(records: Sequence[Record]) -> str:
 
 
 def _case(records: Sequence[Record], case: str, rows: list[dict[str, Any]]) -> Table:
-    step = find(records, case=case, quantity="step", formulation="roofline")
-    assert step is not None, "every case has a roofline"
-    sizes = step["sizes"]
+    about = find(records, case=case, quantity="step", formulation="roofline")
+    assert about is not None, "every case has a roofline"
+    sizes = about["sizes"]
     table = Table(
-        title=f"{TITLES[case]}: {sizes['graphs']:,} graphs ({step['source']}), "
+        title=f"{TITLES[case]}: {sizes['graphs']:,} graphs ({about['source']}), "
         f"{sizes['rows']:,} rows, {sizes['messages']:,} messages, "
-        f"{step['layers']} layers, {step['width']} wide",
+        f"{about['layers']} layers, {about['width']} wide",
         title_justify="left",
     )
-    table.add_column("formulation")
-    for name in (
-        "step",
-        "forward",
-        "memory",
-        "epoch",
-        "roofline",
-        "output error",
-        "gradient error",
-    ):
-        table.add_column(name, justify="right")
+    table.add_column("")
     for row in rows:
-        table.add_row(
-            row["formulation"] + (", captured" if row["mode"] == "captured" else ""),
-            _time(row, "step"),
-            _time(row, "forward"),
-            _cell(row, "memory", f"{row['memory'] or 0:,.0f} MB"),
-            _time(row, "epoch"),
-            _number(row["step_over_roofline"], "{:.1f} x"),
-            _number(row["output_error"], "{:.1e}"),
-            _number(row["gradient_error"], "{:.1e}"),
-            style="bold" if row["formulation"] == "ours" else None,
-        )
+        trained = row["formulation"] == "ours" and row["mode"] == about["trained_mode"]
+        on_gpu = about["device"] == "cuda"
+        mode = f", {row['mode']}" + ("*" if trained else "") if on_gpu else ""
+        style = "bold" if trained else None
+        table.add_column(row["formulation"] + mode, justify="right", style=style)
+    epoch_graphs = next(
+        r["epoch_graphs"] for r in records if "epoch_graphs" in r and r["case"] == case
+    )
+    for title, quantity, ratio in ROWS:
+        shape = "{:,.0f} MB" if quantity == "memory" else "{:,.2f} ms"
+        table.add_row(title.format(epoch_graphs=epoch_graphs), *_cells(rows, quantity, shape))
+        table.add_row("  times less", *_cells(rows, ratio, "{:.1f} x"), style="dim")
+    table.add_section()
+    floor = f"step over roofline, {about['value']:,.2f} ms"
+    table.add_row(floor, *_cells(rows, "step_over_roofline", "{:.1f} x"))
+    table.add_row("error of outputs", *_cells(rows, "output_error", "{:.1e}"))
+    table.add_row("error of gradients", *_cells(rows, "gradient_error", "{:.1e}"))
     return table
 
 
@@ -113,19 +116,11 @@ def _preprocessing(records: Sequence[Record]) -> Table:
 def _notes(records: Sequence[Record]) -> str:
     compared = next((r["graphs"] for r in records if r["quantity"] == "output_error"), 0)
     notes = NOTES.format(graphs=compared)
-    return f"{notes}\n{CAPTURED}" if records[0]["device"] == "cuda" else notes
+    return notes + CAPTURED if records[0]["device"] == "cuda" else notes
 
 
-def _time(row: dict[str, Any], quantity: str) -> str:
-    milliseconds = row[quantity] or 0.0
-    text = f"{milliseconds:.2f} ms" if milliseconds < 1000 else f"{milliseconds / 1000:.2f} s"
-    return _cell(row, quantity, text)
-
-
-def _cell(row: dict[str, Any], quantity: str, text: str) -> str:
-    if row[quantity] is None:
-        return "-"
-    return f"{text} ({_number(row[f'{quantity}_ratio'], '{:.1f}')})"
+def _cells(rows: list[dict[str, Any]], key: str, shape: str) -> Iterator[str]:
+    return (_number(row[key], shape) for row in rows)
 
 
 def _number(value: float | None, shape: str) -> str:

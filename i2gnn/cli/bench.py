@@ -13,7 +13,7 @@ HELP = "measure time, memory and precision beside copied subgraphs in plain PyG,
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `bench`."""
-    parser.add_argument("--quick", action="store_true", help="small batches: about a minute")
+    parser.add_argument("--quick", action="store_true", help="small batches: a minute or two")
     parser.add_argument("--precision", choices=("tf32", "float32"), help="of matrix products")
     parser.add_argument("--graphs", type=int, help="graphs in a batch (256; 32 with --quick)")
     parser.add_argument("--out", metavar="FILE", help="write all records there, as JSON lines")
@@ -26,12 +26,13 @@ def execute(arguments: argparse.Namespace) -> int:
     from i2gnn.benchmark.table import tables
     from i2gnn.files import write_atomically
 
+    graphs = arguments.graphs or (32 if arguments.quick else 256)
     settings = BenchmarkSettings(
         device=arguments.device,
         precision=arguments.precision,
-        graphs=arguments.graphs or (32 if arguments.quick else 256),
-        epoch_graphs=64 if arguments.quick else None,
-        rounds=3 if arguments.quick else None,
+        graphs=graphs,
+        epoch_graphs=2 * graphs if arguments.quick else None,
+        rounds=2 if arguments.quick else None,
         agreement_graphs=16 if arguments.quick else 64,
         data_root=arguments.data_root,
         seed=arguments.seed,
