@@ -1,0 +1,139 @@
+"""Pairs of graphs that are hard to tell apart: those of the paper, and of benchmark files.
+
+A pair is a store of two graphs; many pairs are a store in which graphs 2p and 2p + 1 are pair p.
+"""
+
+import dataclasses
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from i2gnn.errors import InputError
+from i2gnn.graphs.edge_files import read_arrays
+from i2gnn.graphs.store import GraphStore
+
+__all__ = [
+    "pair_up",
+    "read_brec",
+    "read_exp",
+    "read_sr25",
+    "rook_shrikhande",
+    "two_cycles",
+    "two_wheels",
+]
+
+Edges = list[tuple[int, int]]
+
+
+def pair_up(a: GraphStore, b: GraphStore) -> GraphStore:
+    """Two stores of one graph each as one of two, without targets."""
+    for graph in (a, b):
+        if len(graph) != 1:
+            raise ValueError(f"expected a store of one graph, got one of {len(graph)}")
+    return GraphStore(
+        sizes={axis: torch.cat([a.sizes[axis], b.sizes[axis]]) for axis in GraphStore.AXES},
+        degree=torch.cat([a.degree, b.degree]),
+        neighbor=torch.cat([a.neighbor, b.neighbor + a.num_nodes]),
+        x=_join(a.x, b.x, "node"),
+        edge_attr=_join(a.edge_attr, b.edge_attr, "edge"),
+    )
+
+
+def two_cycles(length: int) -> GraphStore:
+    """C_L + C_L and C_2L, which 1-WL ties (remark in Section 3.1); L >= 3."""
+    return _pair(_cycle(length) + _cycle(length, first=length), _cycle(2 * length), length)
+
+
+def two_wheels(length: int) -> GraphStore:
+    """C_L + C_L and C_2L, each with a hub, node 2L, that is adjacent to all (Theorem 3.2); L >= 3.
+
+    No model with one identifier tells the hubs apart, although only that of the second lies on
+    (L + 2)-cycles that go round the rim. The nodes of the rims it does tell apart.
+    """
+    spokes = [(node, 2 * length) for node in range(2 * length)]
+    small = _cycle(length) + _cycle(length, first=length) + spokes
+    return _pair(small, _cycle(2 * length) + spokes, length)
+
+
+def rook_shrikhande() -> GraphStore:
+    """The 4 x 4 rook's graph and the Shrikhande graph, which 2-FWL ties (Propositions 3.1, 4.1).
+
+    Both are strongly regular with parameters (16, 6, 2, 2). Of the 4 x 4 torus, the first joins
+    squares in one row or column, the second those that differ by ±(0, 1), ±(1, 0) or ±(1, 1).
+    """
+    squares = [(row, column) for row in range(4) for column in range(4)]
+    steps = {(0, 1), (0, 3), (1, 0), (3, 0), (1, 1), (3, 3)}
+    joined: tuple[Edges, Edges] = [], []
+    for a, (row, column) in enumerate(squares):
+        for b, (other_row, other_column) in enumerate(squares[:a]):
+            if row == other_row or column == other_column:
+                joined[0].append((a, b))
+            if ((row - other_row) % 4, (column - other_column) % 4) in steps:
+                joined[1].append((a, b))
+    return GraphStore.from_edge_lists(joined, symmetrize=True)
+
+
+def read_exp(file: str | os.PathLike[str]) -> GraphStore:
+    """The 600 pairs of EXP (Abboud et al. 2021); `x` is the type of each node, 0 or 1.
+
+    Args:
+        file: An npz file with `num_nodes`, `num_edges`, `edge_index` and `x`.
+    """
+    raw = read_arrays(Path(file))
+    with np.load(file, allow_pickle=False) as arrays:
+        if "x" not in arrays.files:
+            raise InputError(f"{file}: no array 'x', the types of the nodes")
+        raw = dataclasses.replace(raw, x=arrays["x"].astype(np.int64))
+    graphs = GraphStore.from_raw(raw)
+    if len(graphs) % 2:
+        raise InputError(f"{file}: {len(graphs)} graphs; expected pairs")
+    return graphs
+
+
+def read_sr25(file: str | os.PathLike[str]) -> GraphStore:
+    """The 15 strongly regular graphs with parameters (25, 12, 5, 6): any two make a pair.
+
+    Args:
+        file: A graph6 file.
+    """
+    graphs = GraphStore.from_graph6(Path(file).read_bytes())
+    if (graphs.sizes["node"] != 25).any() or (graphs.degree != 12).any():
+        raise InputError(f"{file}: not the graphs of 25 nodes of degree 12")
+    return graphs
+
+
+def read_brec(file: str | os.PathLike[str]) -> tuple[GraphStore, list[str]]:
+    """The 400 pairs of BREC (Wang & Zhang 2023), and the category of each.
+
+    Args:
+        file: A JSON list of `{"category": ..., "a": graph6, "b": graph6}`.
+    """
+    try:
+        pairs = json.loads(Path(file).read_text())
+        lines = [pair[name] for pair in pairs for name in ("a", "b")]
+        categories = [str(pair["category"]) for pair in pairs]
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{file}: not a JSON list of pairs of graph6 ({error})") from error
+    return GraphStore.from_graph6(lines), categories
+
+
+def _pair(a: Edges, b: Edges, length: int) -> GraphStore:
+    if length < 3:
+        raise ValueError(f"a cycle has at least 3 nodes, not {length}")
+    return GraphStore.from_edge_lists([a, b], symmetrize=True)
+
+
+def _cycle(length: int, first: int = 0) -> Edges:
+    return [(first + node, first + (node + 1) % length) for node in range(length)]
+
+
+def _join(a: Tensor | None, b: Tensor | None, what: str) -> Tensor | None:
+    if a is None or b is None:
+        if a is not b:
+            raise ValueError(f"one of the graphs has {what} features, the other has none")
+        return None
+    return torch.cat([a, b])
