@@ -48,7 +48,7 @@ def train(
     folder = Path(run_dir)
     device = resolve_device(config.training.device)
     data = load_data(config.data, data_root, progress)
-    network = network_of(config.model, data.graphs)
+    network = network_of(config.model, data.graphs.batch(data.splits.train))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.training.seed)
         model = build_model(network)
