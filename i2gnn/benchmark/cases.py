@@ -126,7 +126,7 @@ def generate_molecules(number: int, seed: int = 0) -> GraphStore:
 
     Example:
         >>> generate_molecules(3)
-        GraphStore(graphs=3, nodes=69, edges=148, x=[69, 1], edge_attr=[148, 1], y=[3, 1]@graph)
+        GraphStore(graphs=3, nodes=75, edges=162, x=[75, 1], edge_attr=[162, 1], y=[3, 1]@graph)
     """
     rng = np.random.default_rng(seed)
     sizes = rng.integers(18, 29, number)

@@ -6,7 +6,7 @@ from typing import TypeVar
 from i2gnn.benchmark.cases import Case, CaseName, make_case
 from i2gnn.benchmark.formulations import Captured, Formulation, FormulationName
 from i2gnn.benchmark.memory import peak_growth
-from i2gnn.benchmark.settings import BenchmarkSettings, matmul_precision
+from i2gnn.benchmark.settings import BenchmarkSettings, MeasurementSettings, matmul_precision
 from i2gnn.benchmark.timing import alternate
 
 __all__ = ["measure_captured", "measure_memory", "ready", "ready_captured", "time_works"]
@@ -59,7 +59,7 @@ def measure_captured(
 
 
 def time_works(
-    works: Mapping[Key, Callable[[], object]], settings: BenchmarkSettings
+    works: Mapping[Key, Callable[[], object]], settings: MeasurementSettings
 ) -> dict[Key, list[float]]:
     """Seconds per call of each, as often as the settings say."""
     warm_up = 3 if settings.on_gpu else 1

@@ -1,7 +1,10 @@
 """What is promised, checked on records made up here."""
 
+import json
+
 import pytest
 
+from benchmarks import bench_engine
 from i2gnn.benchmark.bars import check
 
 
@@ -98,3 +101,28 @@ def test_a_model_that_trains_eagerly_is_held_to_its_eager_time():
 )
 def test_a_run_on_a_cpu(ratio, memory, milliseconds, expected):
     assert verdicts(fabricate("cpu", ratio, memory) + extraction(milliseconds)) == expected
+
+
+@pytest.mark.parametrize(("ratio", "code", "word"), [(3.0, 0, "PASS"), (2.0, 1, "FAIL")])
+def test_the_script_exits_with_the_verdict(ratio, code, word, tmp_path, monkeypatch, capsys):
+    records = fabricate("cpu", ratio, 3.0) + extraction(0.05)
+
+    def run_benchmark(settings, cases, on_record, notify):
+        for one in records:
+            on_record(one)
+        return records
+
+    monkeypatch.setattr(bench_engine, "run_benchmark", run_benchmark)
+    lines = tmp_path / "records.jsonl"
+    arguments = ["--check", "--json", "--device", "cpu", "--out", str(lines)]
+    assert bench_engine.main(arguments) == code
+    shown = capsys.readouterr()
+    assert [json.loads(line) for line in shown.out.splitlines()] == records
+    assert lines.read_text() == shown.out
+    assert f"{word}  counting, step: 3 x faster than copied: {ratio:.1f} x" in shown.err
+
+
+def test_promises_are_about_batches_of_256_graphs(capsys):
+    with pytest.raises(SystemExit):
+        bench_engine.main(["--check", "--graphs", "32"])
+    assert "--check is about batches of 256 graphs" in capsys.readouterr().err
