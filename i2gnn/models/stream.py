@@ -16,8 +16,8 @@ from i2gnn.models.cost import working_set
 from i2gnn.models.network import IdentifierGNN
 from i2gnn.nn import MixNodeStates, VirtualNode
 from i2gnn.progress import Advance, progress_bar
-from i2gnn.subgraphs import Subgraphs, count_subgraphs
-from i2gnn.subgraphs.stream import Part, cut_roots, extract_part
+from i2gnn.subgraphs import Subgraphs
+from i2gnn.subgraphs.stream import Part, extract_part, plan_parts
 
 __all__ = ["StreamedModel", "check_streamable"]
 
@@ -74,19 +74,20 @@ class StreamedModel(nn.Module):
         if isinstance(graphs, Subgraphs):
             raise TypeError("a streamed model extracts by itself: expected graphs, got Subgraphs")
         host, device = graphs.to("cpu"), next(model.parameters()).device
+        branches = None if branches is None else branches.cpu()
         weights = [weight for weight in model.parameters() if weight.requires_grad]
         keep = torch.is_grad_enabled() and bool(weights)
-        sizes = count_subgraphs(
+        parts = plan_parts(
             host,
+            working_set(model, training=keep),
+            self.memory_budget or available_memory(device) // 2,
             hops=model.hops,
             identifiers=model.identifiers,
             labels=model.labels,
             branches=branches,
         )
-        budget = self.memory_budget or available_memory(device) // 2
-        parts = cut_roots(sizes, working_set(model, training=keep), budget)
         with progress_bar("roots", host.num_nodes, self.progress) as advance:
-            passes = _Passes(model, host, branches, sizes.branches, parts, advance)
+            passes = _Passes(model, host, branches, parts, advance)
             if keep:
                 results: Tensor = _Streamed.apply(passes, *weights)  # type: ignore[no-untyped-call]
             else:
@@ -105,13 +106,11 @@ class _Passes:
         model: IdentifierGNN,
         graphs: GraphStore,
         branches: Tensor | None,
-        branch_count: Tensor,
         parts: Sequence[Part],
         advance: Advance,
     ) -> None:
         self.model, self.graphs, self.advance = model, graphs, advance
-        self.branches = None if branches is None else branches.cpu()
-        self.branch_count = branch_count
+        self.branches = branches
         self.device = next(model.parameters()).device
         self.by_edge = model.level == "edge" and model.identifiers == 2
         self.reads_by_root = model.level == "node" or self.by_edge
@@ -191,8 +190,14 @@ class _Passes:
             return pooled
         pooled = pooled[subgraphs.roots]
         if part.last is not None and model.node_readout.reduce == "mean":
-            pooled = pooled * ((part.last - part.first) / int(self.branch_count[part.start]))
+            pooled = pooled * ((part.last - part.first) / self._branches_of(part.start))
         return pooled
+
+    def _branches_of(self, root: int) -> int:
+        if self.branches is None:
+            return int(self.graphs.degree[root])
+        low, high = self.graphs.edge_ptr[root : root + 2].tolist()
+        return int(self.branches[low:high].sum())
 
     def _read(self, pooled: Tensor) -> Tensor:
         states = self.model.states(pooled)

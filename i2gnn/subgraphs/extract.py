@@ -207,7 +207,6 @@ def _extract(
     arguments: tuple[Any, ...] = (
         sizes.roots.numpy(),
         graphs.offsets["node"].numpy(),
-        graphs.node_to_graph.numpy(),
         graphs.edge_ptr.numpy(),
         graphs.neighbor.numpy(),
         pair_ptr.numpy(),

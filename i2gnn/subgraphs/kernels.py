@@ -22,7 +22,6 @@ def count_pairs(
     hops: int,
     roots: Ints,
     graph_ptr: Ints,
-    node_to_graph: Ints,
     edge_ptr: Ints,
     neighbor: Ints,
     pairs_of_root: Ints,
@@ -32,29 +31,28 @@ def count_pairs(
 
     Roots are ascending; each search looks no further than the graphs of its range.
     """
-    first = graph_ptr[node_to_graph[roots[start]]]
-    span = graph_ptr[node_to_graph[roots[stop - 1]] + 1] - first
-    seen_by = np.full(span, -1, dtype=np.int64)
+    first, span = _graphs_of(graph_ptr, roots[start], roots[stop - 1])
+    seen_by = np.full(span, -1, dtype=np.int32)  # the number of the root in its range
     queue = np.empty(span, dtype=np.int64)
     for r in range(start, stop):
-        i = roots[r]
+        i, number = roots[r], r - start
         queue[0] = i
-        seen_by[i - first] = i
+        seen_by[i - first] = number
         head, tail = 0, 1
         for _ in range(hops):
             level_end = tail
             while head < level_end:
                 for e in range(edge_ptr[queue[head]], edge_ptr[queue[head] + 1]):
                     k = neighbor[e]
-                    if seen_by[k - first] != i:
-                        seen_by[k - first] = i
+                    if seen_by[k - first] != number:
+                        seen_by[k - first] = number
                         queue[tail] = k
                         tail += 1
                 head += 1
         links = 0
         for position in range(tail):
             for e in range(edge_ptr[queue[position]], edge_ptr[queue[position] + 1]):
-                links += seen_by[neighbor[e] - first] == i
+                links += seen_by[neighbor[e] - first] == number
         pairs_of_root[r] = tail
         links_of_root[r] = links
 
@@ -65,7 +63,6 @@ def fill_pairs(
     stop: int,
     roots: Ints,
     graph_ptr: Ints,
-    node_to_graph: Ints,
     edge_ptr: Ints,
     neighbor: Ints,
     pair_ptr: Ints,
@@ -79,13 +76,12 @@ def fill_pairs(
 
     The number of pairs is known, so the search stops there, and `pair_to_node` is its queue.
     """
-    first = graph_ptr[node_to_graph[roots[start]]]
-    span = graph_ptr[node_to_graph[roots[stop - 1]] + 1] - first
-    seen_by = np.full(span, -1, dtype=np.int64)
+    first, span = _graphs_of(graph_ptr, roots[start], roots[stop - 1])
+    seen_by = np.full(span, -1, dtype=np.int32)  # the number of the root in its range
     pair_of = np.empty(span, dtype=np.int64)
     for r in range(start, stop):
-        i = roots[r]
-        seen_by[i - first] = i
+        i, number = roots[r], r - start
+        seen_by[i - first] = number
         pair_of[i - first] = pair_ptr[r]
         pair_to_node[pair_ptr[r]] = i
         head, tail, end = pair_ptr[r], pair_ptr[r] + 1, pair_ptr[r + 1]
@@ -94,8 +90,8 @@ def fill_pairs(
             head += 1
             for e in range(edge_ptr[node], edge_ptr[node + 1]):
                 k = neighbor[e]
-                if tail < end and seen_by[k - first] != i:
-                    seen_by[k - first] = i
+                if tail < end and seen_by[k - first] != number:
+                    seen_by[k - first] = number
                     pair_of[k - first] = tail
                     pair_to_node[tail] = k
                     tail += 1
@@ -104,7 +100,7 @@ def fill_pairs(
             before = q
             for e in range(edge_ptr[pair_to_node[p]], edge_ptr[pair_to_node[p] + 1]):
                 l = neighbor[e] - first  # noqa: E741 (the paper's name)
-                if seen_by[l] == i:
+                if seen_by[l] == number:
                     link_to_pair[q] = pair_of[l]
                     link_to_edge[q] = e
                     q += 1
@@ -210,6 +206,13 @@ def label_resistances(
                     else:
                         value = inverse[a, a] + inverse[k, k] - 2.0 * inverse[a, k]
                         resistance[r, column] = value
+
+
+@jit
+def _graphs_of(graph_ptr: Ints, low: int, high: int) -> tuple[int, int]:
+    """First node and number of nodes of the graphs that hold the nodes low .. high."""
+    first = graph_ptr[np.searchsorted(graph_ptr, low, side="right") - 1]
+    return first, graph_ptr[np.searchsorted(graph_ptr, high, side="right")] - first
 
 
 @jit

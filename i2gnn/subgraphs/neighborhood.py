@@ -53,8 +53,10 @@ def induced(graphs: GraphStore, nodes: Tensor) -> tuple[GraphStore, Tensor]:
     kept = _contains(nodes, graphs.neighbor[edges])
     owner = torch.repeat_interleave(torch.arange(len(nodes)), degree)[kept]
     edges = edges[kept]
-    per_node = torch.bincount(graphs.node_to_graph[nodes], minlength=len(graphs))
-    per_edge = torch.bincount(graphs.node_to_graph[nodes[owner]], minlength=len(graphs))
+    # By search, so that nothing as long as the graphs is made.
+    graph_of = torch.searchsorted(graphs.offsets["node"], nodes, right=True) - 1
+    per_node = torch.bincount(graph_of, minlength=len(graphs))
+    per_edge = torch.bincount(graph_of[owner], minlength=len(graphs))
     fields: dict[str, Any] = {field.name: None for field in dataclasses.fields(GraphStore)}
     positions: dict[str, Any] = {"node": nodes, "edge": edges, "graph": slice(None)}
     for name in fields:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from i2gnn.errors import InputError
-from i2gnn.graphs.flat import index_dtype
+from i2gnn.graphs.flat import index_dtype, ragged_arange
 from i2gnn.graphs.store import GraphStore
 from i2gnn.memory import available_memory, format_size
 from i2gnn.parallel import run_chunks
@@ -131,7 +131,6 @@ def count_subgraphs(
         hops,
         roots.numpy(),
         host.offsets["node"].numpy(),
-        host.node_to_graph.numpy(),
         host.edge_ptr.numpy(),
         host.neighbor.numpy(),
         pairs,
@@ -141,13 +140,13 @@ def count_subgraphs(
         kernels.count_pairs,
         len(roots),
         arguments,
-        chunks=max(1, min(256, len(roots) // ROOTS_PER_CHUNK)),
+        chunks=_chunks(host, len(roots)),
         description="sizing ego-nets" if progress else "",
     )
     kinds = parse_labels(labels, identifiers)
     return SubgraphSizes(
         roots=roots,
-        branches=_count_branches(host, identifiers, branches)[roots],
+        branches=_count_branches(host, roots, identifiers, branches),
         pairs=torch.from_numpy(pairs),
         links=torch.from_numpy(links),
         graph_nodes=host.num_nodes,
@@ -156,11 +155,26 @@ def count_subgraphs(
     )
 
 
-def _count_branches(graphs: GraphStore, identifiers: int, branches: Tensor | None) -> Tensor:
-    """Branches of each node as a root, [N]; an isolated root has one, itself."""
+def _chunks(graphs: GraphStore, roots: int) -> int:
+    """Enough for balance, but so few that a chunk costs more than the marks it starts with.
+
+    A chunk takes a mark for each node of its graphs.
+    """
+    largest = int(graphs.sizes["node"].max()) if len(graphs) else 0
+    return max(1, min(256, roots // ROOTS_PER_CHUNK, 16 * roots // max(largest, 1)))
+
+
+def _count_branches(
+    graphs: GraphStore, roots: Tensor, identifiers: int, branches: Tensor | None
+) -> Tensor:
+    """Branches of each root, [n]; an isolated root has one, itself."""
     if identifiers < 2:
-        return torch.ones(graphs.num_nodes, dtype=torch.int64)
+        return torch.ones(len(roots), dtype=torch.int64)
+    degree = graphs.degree[roots].long()
     if branches is None:
-        return graphs.degree.long().clamp(min=1)
-    kept = torch.bincount(graphs.edge_to_node[branches], minlength=graphs.num_nodes)
-    return torch.where(graphs.degree == 0, 1, kept)
+        return degree.clamp(min=1)
+    edges = ragged_arange(graphs.edge_ptr[roots], degree, int(degree.sum()))
+    kept = branches[edges].long()
+    root = torch.repeat_interleave(torch.arange(len(roots)), degree)
+    total = torch.zeros(len(roots), dtype=torch.int64).index_add_(0, root, kept)
+    return torch.where(degree == 0, 1, total)

@@ -13,10 +13,13 @@ from torch import Tensor
 from i2gnn.graphs.store import GraphStore
 from i2gnn.memory import format_size
 from i2gnn.subgraphs.extract import cut_out, extract_from
-from i2gnn.subgraphs.sizes import SubgraphSizes, SubgraphsTooLarge
+from i2gnn.subgraphs.sizes import SubgraphSizes, SubgraphsTooLarge, count_subgraphs
 from i2gnn.subgraphs.structure import Subgraphs
 
-__all__ = ["Cost", "Part", "cut_roots", "extract_part"]
+__all__ = ["Cost", "Part", "cut_roots", "extract_part", "plan_parts"]
+
+WINDOW = 2**16
+"""Roots counted at a time, at least."""
 
 
 class Cost(NamedTuple):
@@ -38,22 +41,23 @@ class Part(NamedTuple):
 
 
 def cut_roots(sizes: SubgraphSizes, cost: Cost, budget: int) -> list[Part]:
-    """Cuts all roots, in order, into the fewest parts that stay below the budget.
+    """Cuts roots, in order, into the fewest parts that stay below the budget.
 
     A root that is too large by itself is cut into pieces with some of its branches each; its
     ego-net, which all branches share, is then built once per piece.
 
     Args:
-        sizes: Of all roots.
+        sizes: Of successive nodes as roots.
         cost: Of the work on a part.
         budget: Bytes.
 
     Raises:
         SubgraphsTooLarge: A single branch of some root exceeds the budget.
     """
-    egonet = cost.pair * sizes.pairs + cost.link * sizes.links  # float64 [n]
-    branch = cost.row * sizes.pairs + cost.message * sizes.links
-    total = (egonet + branch * sizes.branches).double().cumsum(0)
+    pairs, links = sizes.pairs.double(), sizes.links.double()
+    egonet = cost.pair * pairs + cost.link * links  # [n]
+    branch = cost.row * pairs + cost.message * links  # [n]
+    total = (egonet + branch * sizes.branches).cumsum(0)
     parts: list[Part] = []
     start, before = 0, 0.0
     while start < len(total):
@@ -69,6 +73,36 @@ def cut_roots(sizes: SubgraphSizes, cost: Cost, budget: int) -> list[Part]:
                 last = min(first + fits, int(sizes.branches[start]))
                 parts.append(Part(start, stop, first, last))
         start, before = stop, float(total[stop - 1])
+    shift = int(sizes.roots[0]) if len(sizes.roots) else 0
+    return [part._replace(start=part.start + shift, stop=part.stop + shift) for part in parts]
+
+
+def plan_parts(
+    graphs: GraphStore,
+    cost: Cost,
+    budget: int,
+    *,
+    hops: int,
+    identifiers: int,
+    labels: str,
+    branches: Tensor | None = None,
+) -> list[Part]:
+    """Counts the subgraphs of all nodes of the graphs and cuts them into parts.
+
+    Some of the roots are counted at a time, so that little is held per node.
+    """
+    parts: list[Part] = []
+    step = max(WINDOW, -(-graphs.num_nodes // 16))
+    for start in range(0, graphs.num_nodes, step):
+        sizes = count_subgraphs(
+            graphs,
+            hops=hops,
+            identifiers=identifiers,
+            labels=labels,
+            roots=torch.arange(start, min(start + step, graphs.num_nodes)),
+            branches=branches,
+        )
+        parts += cut_roots(sizes, cost, budget)
     return parts
 
 

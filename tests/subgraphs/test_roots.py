@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from i2gnn import GraphStore, Subgraphs, extract_subgraphs
-from i2gnn.subgraphs import SubgraphsTooLarge, count_subgraphs
+from i2gnn.subgraphs import SubgraphsTooLarge, count_subgraphs, stream
 from i2gnn.subgraphs.neighborhood import induced, neighborhood
 from i2gnn.subgraphs.sample import draw_branches
-from i2gnn.subgraphs.stream import Cost, Part, cut_roots, extract_part
+from i2gnn.subgraphs.stream import Cost, Part, cut_roots, extract_part, plan_parts
 from tests.helpers import random_graphs
 from tests.named_graphs import awkward, complete, cycle, path, store
 
@@ -125,6 +125,17 @@ def test_parts_cover_all_roots_once_and_stay_below_the_budget(seed, budget):
         used += cost.row * s.num_rows + cost.message * len(s.message_rows[0])
         assert used <= budget
     assert covered == [(i, b) for i in range(graphs.num_nodes) for b in range(sizes.branches[i])]
+
+
+def test_counting_some_roots_at_a_time_gives_parts_of_all(monkeypatch):
+    graphs, cost = random_graphs(10, seed=3), Cost(20.0, 10.0, 50.0, 5.0)
+    options = {"hops": 2, "identifiers": 2, "labels": "spd"}
+    whole = plan_parts(graphs, cost, 20_000, **options)
+    assert whole == cut_roots(count_subgraphs(graphs, **options), cost, 20_000)
+    monkeypatch.setattr(stream, "WINDOW", 1)
+    parts = plan_parts(graphs, cost, 20_000, **options)
+    assert len(whole) < len(parts) <= len(whole) + 16
+    assert [i for p in parts for i in range(p.start, p.stop)] == list(range(graphs.num_nodes))
 
 
 def test_a_large_budget_gives_one_part():
