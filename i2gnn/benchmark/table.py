@@ -27,7 +27,7 @@ published code does. Same graphs, weights, loss, optimizer and precision.
 training step: gradients cleared, forward, loss, backward and Adam, on a batch that is ready. \
 forward pass: without gradients. peak memory: the most that a step takes beside weights and batch. \
 epoch: all steps, batches made on the way. times less: than copied, run plainly (eager).
-step over roofline: how many times the least time in which this hardware can do the batch's work \
+step / roofline: how many times the least time in which this hardware can do the batch's work \
 (i2gnn/benchmark/roofline.py).
 errors: of outputs and gradients relative to float64, on {graphs} graphs; what the precision costs.
 """
@@ -81,11 +81,11 @@ def _case(records: Sequence[Record], case: str, rows: list[dict[str, Any]]) -> T
         r["epoch_graphs"] for r in records if "epoch_graphs" in r and r["case"] == case
     )
     for title, quantity, ratio in ROWS:
-        shape = "{:,.0f} MB" if quantity == "memory" else "{:,.2f} ms"
+        shape = "{:,.0f} MB" if quantity == "memory" else "{:,.4g} ms"
         table.add_row(title.format(epoch_graphs=epoch_graphs), *_cells(rows, quantity, shape))
         table.add_row("  times less", *_cells(rows, ratio, "{:.1f} x"), style="dim")
     table.add_section()
-    floor = f"step over roofline, {about['value']:,.2f} ms"
+    floor = f"step / roofline ({about['value']:,.3g} ms)"
     table.add_row(floor, *_cells(rows, "step_over_roofline", "{:.1f} x"))
     table.add_row("error of outputs", *_cells(rows, "output_error", "{:.1e}"))
     table.add_row("error of gradients", *_cells(rows, "gradient_error", "{:.1e}"))
