@@ -25,6 +25,20 @@ class Segments(NamedTuple):
     items: Tensor
 
 
+class RowLinks(NamedTuple):
+    """The links of each row's pair.
+
+    Attributes:
+        first: The first of them, [R].
+        count: How many there are, [R].
+        rank: The row's place among the rows of its pair, [R].
+    """
+
+    first: Tensor
+    count: Tensor
+    rank: Tensor
+
+
 class RowTypes(NamedTuple):
     """U types of rows.
 
@@ -200,6 +214,17 @@ class Subgraphs(GraphStore):
     def link_to_receiver(self) -> Tensor:
         """The receiving pair (i, k) of each link, [Q]."""
         return owners(self.link_ptr, self.num_links)
+
+    @cached_property
+    def row_links(self) -> RowLinks:
+        """Where the links of each row's pair are, so that a kernel need not look for the pair."""
+        pair = self.row_to_pair
+        rows = torch.arange(self.num_rows, dtype=self.row_ptr.dtype, device=self.device)
+        return RowLinks(
+            self.link_ptr.index_select(0, pair),
+            self.link_count.index_select(0, pair),
+            rows - self.row_ptr.index_select(0, pair),
+        )
 
     @cached_property
     def link_to_row(self) -> Tensor:

@@ -205,4 +205,4 @@ def _relu_sum(
 
 def links_of(subgraphs: Subgraphs) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """What finds the senders of a row."""
-    return subgraphs.row_to_pair, subgraphs.row_ptr, subgraphs.link_ptr, subgraphs.link_to_row
+    return *subgraphs.row_links, subgraphs.link_to_row

@@ -33,9 +33,9 @@ def sum_links_kernel(
     h: tl.tensor,
     out: tl.tensor,
     own: tl.tensor,
-    row_to_pair: tl.tensor,
-    row_ptr: tl.tensor,
-    link_ptr: tl.tensor,
+    first_link: tl.tensor,
+    link_count: tl.tensor,
+    row_rank: tl.tensor,
     link_to_row: tl.tensor,
     rows: int,
     D: tl.constexpr,
@@ -44,7 +44,7 @@ def sum_links_kernel(
 ) -> None:
     """out[r] = sum of h[link_to_row[q] + rank of r] over the links q of r's pair, plus own[r]."""
     row, channel = tile_indices(BLOCK_R, BLOCK_D)
-    first, count, rank = links_of_rows(row, rows, row_to_pair, row_ptr, link_ptr)
+    first, count, rank = links_of_rows(row, rows, first_link, link_count, row_rank)
     if own is None:
         total = tl.zeros([BLOCK_R, BLOCK_D], tl.float32)
     else:
@@ -63,9 +63,9 @@ def relu_sum_kernel(
     edge_attr: tl.tensor,
     edge_type: tl.tensor,
     out: tl.tensor,
-    row_to_pair: tl.tensor,
-    row_ptr: tl.tensor,
-    link_ptr: tl.tensor,
+    first_link: tl.tensor,
+    link_count: tl.tensor,
+    row_rank: tl.tensor,
     link_to_row: tl.tensor,
     link_to_edge: tl.tensor,
     rows: int,
@@ -80,7 +80,7 @@ def relu_sum_kernel(
     table makes its messages NaN.
     """
     row, channel = tile_indices(BLOCK_R, BLOCK_D)
-    first, count, rank = links_of_rows(row, rows, row_to_pair, row_ptr, link_ptr)
+    first, count, rank = links_of_rows(row, rows, first_link, link_count, row_rank)
     total = tl.zeros([BLOCK_R, BLOCK_D], tl.float32)
     for begin in range(0, tl.max(count), UNROLL):
         for step in tl.static_range(UNROLL):
@@ -106,9 +106,9 @@ def relu_sum_grad_h_kernel(
     edge_attr: tl.tensor,
     grad: tl.tensor,
     grad_h: tl.tensor,
-    row_to_pair: tl.tensor,
-    row_ptr: tl.tensor,
-    link_ptr: tl.tensor,
+    first_link: tl.tensor,
+    link_count: tl.tensor,
+    row_rank: tl.tensor,
     link_to_row: tl.tensor,
     link_to_reverse_edge: tl.tensor,
     rows: int,
@@ -121,7 +121,7 @@ def relu_sum_grad_h_kernel(
     Its message to k ran over the edge k <- l, the reverse of the one that the link l <- k names.
     """
     row, channel = tile_indices(BLOCK_R, BLOCK_D)
-    first, count, rank = links_of_rows(row, rows, row_to_pair, row_ptr, link_ptr)
+    first, count, rank = links_of_rows(row, rows, first_link, link_count, row_rank)
     own = load_rows(h, row, channel, row < rows, D)
     total = tl.zeros([BLOCK_R, BLOCK_D], tl.float32)
     for begin in range(0, tl.max(count), UNROLL):
@@ -144,9 +144,9 @@ def relu_sum_grad_table_kernel(
     grad: tl.tensor,
     grad_h: tl.tensor,
     partial: tl.tensor,
-    row_to_pair: tl.tensor,
-    row_ptr: tl.tensor,
-    link_ptr: tl.tensor,
+    first_link: tl.tensor,
+    link_count: tl.tensor,
+    row_rank: tl.tensor,
     link_to_row: tl.tensor,
     link_to_reverse_edge: tl.tensor,
     rows: int,
@@ -170,7 +170,7 @@ def relu_sum_grad_table_kernel(
     begin_tile = tl.program_id(0).to(tl.int64) * tiles
     for tile in range(begin_tile, tl.minimum(begin_tile + tiles, tl.cdiv(rows, BLOCK_R))):
         row = tile * BLOCK_R + tl.arange(0, BLOCK_R)
-        first, count, rank = links_of_rows(row, rows, row_to_pair, row_ptr, link_ptr)
+        first, count, rank = links_of_rows(row, rows, first_link, link_count, row_rank)
         own = load_rows(h, row, channel, row < rows, D)
         total = tl.zeros([BLOCK_R, BLOCK_D], tl.float32)
         for kind in range(types):

@@ -77,9 +77,9 @@ def one_hot(label: tl.tensor, C: tl.constexpr) -> Any:
 def label_counts_kernel(
     counts: tl.tensor,
     code: tl.tensor,
-    row_to_pair: tl.tensor,
-    row_ptr: tl.tensor,
-    link_ptr: tl.tensor,
+    first_link: tl.tensor,
+    link_count: tl.tensor,
+    row_rank: tl.tensor,
     link_to_row: tl.tensor,
     rows: int,
     C: tl.constexpr,
@@ -87,7 +87,7 @@ def label_counts_kernel(
 ) -> None:
     """counts[r, c] = how many neighbours of row r have the label c."""
     row = tl.program_id(0).to(tl.int64) * BLOCK_R + tl.arange(0, BLOCK_R)
-    first, count, rank = links_of_rows(row, rows, row_to_pair, row_ptr, link_ptr)
+    first, count, rank = links_of_rows(row, rows, first_link, link_count, row_rank)
     total = tl.zeros([BLOCK_R, C], tl.float16)
     for begin in range(0, tl.max(count), UNROLL):
         for step in tl.static_range(UNROLL):

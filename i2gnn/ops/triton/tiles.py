@@ -67,11 +67,10 @@ def locate_rows(row: tl.tensor, rows: int, row_to_pair: tl.tensor, row_ptr: tl.t
 
 @kernel
 def links_of_rows(
-    row: tl.tensor, rows: int, row_to_pair: tl.tensor, row_ptr: tl.tensor, link_ptr: tl.tensor
+    row: tl.tensor, rows: int, first_link: tl.tensor, link_count: tl.tensor, row_rank: tl.tensor
 ) -> Any:
     """For each row the first link of its pair, their number, and the row's rank in the pair."""
-    pair, rank, inside = locate_rows(row, rows, row_to_pair, row_ptr)
-    # Not masked by `inside`, which would make these loads wait for those of `row_ptr`.
-    first = tl.load(link_ptr + pair, mask=row < rows, other=0)
-    stop = tl.load(link_ptr + pair + 1, mask=row < rows, other=0)
-    return first, tl.where(inside, stop - first, 0).to(tl.int32), rank
+    first = tl.load(first_link + row, mask=row < rows, other=0)
+    count = tl.load(link_count + row, mask=row < rows, other=0)
+    rank = tl.load(row_rank + row, mask=row < rows, other=0)
+    return first, count.to(tl.int32), rank
