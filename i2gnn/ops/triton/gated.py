@@ -17,8 +17,9 @@ from torch.nn.functional import pad
 from i2gnn.ops.reference import GRUWeights, Projection
 from i2gnn.ops.triton import gated_kernels as kernels
 from i2gnn.ops.triton.aggregate import links_of, sum_links
-from i2gnn.ops.triton.launch import INTERPRETED, beside, blocks, launch
+from i2gnn.ops.triton.launch import beside, blocks, launch
 from i2gnn.ops.triton.pool import sum_nodes
+from i2gnn.ops.triton.shares import programs_on, sum_shares
 from i2gnn.subgraphs.structure import Subgraphs
 
 __all__ = ["fits_gated_stack", "gated_stack"]
@@ -107,11 +108,11 @@ class GatedStack(torch.autograd.Function):
         rows = (grad * scale).to(torch.float16)
         later = run.shares(run.layers - 1, 7 * run.width + 16 + run.labels)
         for t in range(run.layers - 1, 0, -1):
-            rows = run.gates_grad(t, rows, *kept[t], later[t - 1])
+            rows = run.gates_grad(t, rows, *kept[t], later[:, t - 1])
             kept[t] = None
         first = run.shares(1, 9 * run.labels + run.width)
-        run.label_grad(rows, kept[0][1], first)
-        return None, *run.collect(run.sum_shares(first, scale)[0], run.sum_shares(later, scale))
+        run.label_grad(rows, kept[0][1], first[:, 0])
+        return None, *run.collect(sum_shares(first, scale)[0], sum_shares(later, scale))
 
 
 class _Run:
@@ -170,7 +171,7 @@ class _Run:
         then = self._projects(t)
         launch(
             kernels.gates_kernel,
-            self._programs(2),
+            (programs_on(self.table.device, 2),),
             out,
             h,
             message,
@@ -199,7 +200,7 @@ class _Run:
         grad_gates = self._rows(4 * self.width)
         launch(
             kernels.gates_grad_kernel,
-            self._programs(2),
+            (programs_on(self.table.device, 2),),
             grad_h,
             grad_message,
             grad_gates,
@@ -238,7 +239,7 @@ class _Run:
     ) -> None:
         launch(
             kernels.weights_grad_kernel,
-            self._programs(1),
+            (programs_on(self.table.device),),
             partial,
             h,
             message,
@@ -248,6 +249,7 @@ class _Run:
             self.code,
             self.subgraphs.row_ptr,
             self.subgraphs.num_pairs,
+            partial.stride(0),
             D=self.width,
             C=self.labels,
             THEN=self._projects(t),
@@ -262,7 +264,7 @@ class _Run:
         then = self._projects(0)
         launch(
             kernels.label_grad_kernel,
-            self._programs(1),
+            (programs_on(self.table.device),),
             partial,
             grad,
             self.subgraphs.row_to_branch,
@@ -273,6 +275,7 @@ class _Run:
             self.weight[0] if then else self.weight,
             self.subgraphs.row_ptr,
             self.subgraphs.num_pairs,
+            partial.stride(0),
             D=self.width,
             C=self.labels,
             THEN=then,
@@ -284,24 +287,8 @@ class _Run:
         )
 
     def shares(self, layers: int, rows: int) -> Tensor:
-        """Room for what the programs of each layer find, [layers, programs, rows, D]."""
-        return self.table.new_empty(layers, *self._programs(1), rows, self.width)
-
-    def sum_shares(self, partial: Tensor, scale: Tensor) -> Tensor:
-        """Sums over the programs and takes the scale out, [layers, rows, D]."""
-        layers, programs, rows, width = partial.shape
-        out = partial.new_empty(layers, rows, width)
-        launch(
-            kernels.sum_shares_kernel,
-            (blocks(rows * width, 128), layers),
-            out,
-            partial,
-            scale,
-            programs,
-            rows * width,
-            BLOCK=128,
-        )
-        return out
+        """Room for what the programs find for each layer, [programs, layers, rows, D]."""
+        return self.table.new_empty(programs_on(self.table.device), layers, rows, self.width)
 
     def collect(self, first: Tensor, later: Tensor) -> tuple[Tensor, ...]:
         """Sorts what `label_grad` and `gates_grad` found into the order of the weights."""
@@ -337,13 +324,6 @@ class _Run:
     def _rows(self, width: int) -> Tensor:
         shape = (self.subgraphs.num_rows, width)
         return torch.empty(shape, dtype=torch.float16, device=self.table.device)
-
-    def _programs(self, per_processor: int) -> tuple[int]:
-        """A grid that fills the device, so that programs stay and keep their weights."""
-        if INTERPRETED:
-            return (2 * per_processor,)
-        processors = torch.cuda.get_device_properties(self.table.device).multi_processor_count
-        return (processors * per_processor,)
 
 
 def _filled(length: int) -> int:

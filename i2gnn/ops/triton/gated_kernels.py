@@ -24,7 +24,6 @@ __all__ = [
     "gates_kernel",
     "label_counts_kernel",
     "label_grad_kernel",
-    "sum_shares_kernel",
     "weights_grad_kernel",
 ]
 
@@ -258,6 +257,7 @@ def weights_grad_kernel(
     code: tl.tensor,
     row_ptr: tl.tensor,
     pairs: int,
+    apart: int,
     D: tl.constexpr,
     C: tl.constexpr,
     THEN: tl.constexpr,
@@ -266,9 +266,10 @@ def weights_grad_kernel(
 ) -> None:
     """Products of what entered a layer with the gradients by its gates, over all rows.
 
-    A program leaves its share in `partial`, blocks of D columns below each other: the gradients
-    of the message weights (reset, update, new), of the state weights, of the projection, the
-    column sums of `grad_gates` in a block of 16 rows, and that of the label table, C rows.
+    A program leaves its share in `partial`, `apart` numbers from the next one's: blocks of D
+    columns below each other, the gradients of the message weights (reset, update, new), of the
+    state weights and of the projection, the column sums of `grad_gates` in a block of 16 rows, and
+    the gradient of the label table, C rows.
     """
     d = tl.arange(0, D)
     which = tl.arange(0, SUMS)
@@ -313,7 +314,7 @@ def weights_grad_kernel(
             a_w = tl.dot(tl.trans(tile(new, row, d, there, D)), g, a_w)
             label = tl.load(code + row, mask=there, other=-1)
             a_t = tl.dot(tl.trans(one_hot(label, C)), g, a_t)
-    out = partial + tl.program_id(0) * ((7 * D + SUMS + C) * D) + d[None, :]
+    out = partial + tl.program_id(0) * apart + d[None, :]
     tl.store(out + d[:, None] * D, a_mr)
     tl.store(out + (D + d)[:, None] * D, a_mz)
     tl.store(out + (2 * D + d)[:, None] * D, a_mn)
@@ -340,6 +341,7 @@ def label_grad_kernel(
     weight_then: tl.tensor,
     row_ptr: tl.tensor,
     pairs: int,
+    apart: int,
     D: tl.constexpr,
     C: tl.constexpr,
     THEN: tl.constexpr,
@@ -420,7 +422,7 @@ def label_grad_kernel(
         a_sn = tl.dot(state, g_s, a_sn)
         a_n = tl.dot(state, g_n, a_n)
         a_h = tl.dot(state, back.to(tl.float16), a_h)
-    out = partial + tl.program_id(0) * ((9 * C + D) * D) + d[None, :]
+    out = partial + tl.program_id(0) * apart + d[None, :]
     tl.store(out + c[:, None] * D, a_mr)
     tl.store(out + (C + c)[:, None] * D, a_mz)
     tl.store(out + (2 * C + c)[:, None] * D, a_mn)
@@ -431,24 +433,3 @@ def label_grad_kernel(
     tl.store(out + (7 * C + c)[:, None] * D, a_n)
     tl.store(out + (8 * C + c)[:, None] * D, a_t)
     tl.store(out + (9 * C + d)[:, None] * D, a_w)
-
-
-@kernel
-def sum_shares_kernel(
-    out: tl.tensor,
-    partial: tl.tensor,
-    scale: tl.tensor,
-    programs: int,
-    length: int,
-    BLOCK: tl.constexpr,
-) -> None:
-    """out[i] = sum of partial[., i] over the programs that left a share, divided by the scale."""
-    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    layer = tl.program_id(1)
-    share = partial + layer.to(tl.int64) * programs * length + i
-    total = tl.zeros([SUMS, BLOCK], tl.float32)
-    for begin in range(0, programs, SUMS):
-        program = begin + tl.arange(0, SUMS)
-        there = (program < programs)[:, None] & (i < length)[None, :]
-        total += tl.load(share[None, :] + (program * length)[:, None], mask=there, other=0.0)
-    tl.store(out + layer * length + i, tl.sum(total, 0) / tl.load(scale), mask=i < length)

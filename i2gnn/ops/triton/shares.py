@@ -1,0 +1,76 @@
+"""Sums over many rows, made of the shares that programs leave: deterministic, without atomics."""
+
+from typing import Any
+
+import torch
+import triton.language as tl
+from torch import Tensor
+
+from i2gnn.ops.triton.launch import INTERPRETED, blocks, kernel, launch
+
+__all__ = ["add_shares", "programs_on", "sum_shares"]
+
+IN_FLIGHT = tl.constexpr(8)
+"""Shares whose loads are in flight at once."""
+TOGETHER = tl.constexpr(16)
+"""Shares that `sum_shares_kernel` reads together."""
+
+
+def programs_on(device: torch.device, per_processor: int = 1) -> int:
+    """How many programs fill a device, so that they stay and keep what they loaded."""
+    if INTERPRETED:
+        return 2 * per_processor
+    return torch.cuda.get_device_properties(device).multi_processor_count * per_processor
+
+
+def sum_shares(partial: Tensor, scale: Tensor | None = None) -> Tensor:
+    """Sums over the first axis, and divides by the scale if there is one."""
+    out = partial.new_empty(partial.shape[1:])
+    length, width = out.numel(), 64
+    launch(
+        sum_shares_kernel,
+        (blocks(length, width),),
+        out,
+        partial,
+        scale,
+        len(partial),
+        length,
+        BLOCK=width,
+    )
+    return out
+
+
+@kernel
+def add_shares(
+    partial: tl.tensor, at: tl.tensor, wanted: tl.tensor, programs: tl.tensor, apart: tl.tensor
+) -> Any:
+    """Sum of partial[program * apart + at] over the programs; zeros where not wanted."""
+    total = tl.zeros(at.shape, tl.float32)
+    for begin in range(0, programs, IN_FLIGHT):
+        for step in tl.static_range(IN_FLIGHT):
+            program = begin + step + tl.zeros_like(at)
+            there = wanted & (program < programs)
+            total += tl.load(partial + program * apart + at, mask=there, other=0.0)
+    return total
+
+
+@kernel
+def sum_shares_kernel(
+    out: tl.tensor,
+    partial: tl.tensor,
+    scale: tl.tensor,
+    programs: int,
+    length: int,
+    BLOCK: tl.constexpr,
+) -> None:
+    """out[i] = sum of partial[., i], divided by the scale."""
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    total = tl.zeros([TOGETHER, BLOCK], tl.float32)
+    for begin in range(0, programs, TOGETHER):
+        program = begin + tl.arange(0, TOGETHER)
+        there = (program < programs)[:, None] & (i < length)[None, :]
+        total += tl.load(partial + (program * length)[:, None] + i[None, :], mask=there, other=0.0)
+    result = tl.sum(total, 0)
+    if scale is not None:
+        result /= tl.load(scale)
+    tl.store(out + i, result, mask=i < length)
