@@ -6,7 +6,7 @@ The graphs have bounded degree: a square grid with diagonals (8 neighbours), and
 4 neighbours, made of two random cycles through all nodes, numbered at random. Every size runs in a
 process of its own, after a small graph has loaded what there is to load. Memory is the growth of
 the process at its peak, over what it holds with the graph in memory; it may be the budget, the
-outputs and about 100 bytes per node for sizes and offsets. Prints one JSON line per run and a
+outputs and about 40 bytes per node for offsets and sizes. Prints one JSON line per run and a
 closing table: time per node should be flat, and memory within its bound.
 """
 
@@ -27,8 +27,8 @@ from i2gnn import I2GNN, GraphStore, StreamedModel, count_subgraphs
 from i2gnn.memory import parse_size
 
 GRAPHS = ("grid", "regular")
-PER_NODE = 100
-"""Bytes that streaming holds per node beside the budget: sizes of subgraphs, offsets, maps."""
+PER_NODE = 40
+"""Bytes that streaming holds per node beside the budget: offsets, marks, sizes of some roots."""
 REPEAT_BELOW = 30_000
 """Nodes up to which a run is short enough to take the best of several."""
 

@@ -17,6 +17,7 @@ from i2gnn.models.network import IdentifierGNN
 from i2gnn.nn import MixNodeStates, VirtualNode
 from i2gnn.progress import Advance, progress_bar
 from i2gnn.subgraphs import Subgraphs
+from i2gnn.subgraphs.neighborhood import no_places
 from i2gnn.subgraphs.stream import Part, extract_part, plan_parts
 
 __all__ = ["StreamedModel", "check_streamable"]
@@ -111,6 +112,7 @@ class _Passes:
     ) -> None:
         self.model, self.graphs, self.advance = model, graphs, advance
         self.branches = branches
+        self.places = no_places(graphs)
         self.device = next(model.parameters()).device
         self.by_edge = model.level == "edge" and model.identifiers == 2
         self.reads_by_root = model.level == "node" or self.by_edge
@@ -184,6 +186,7 @@ class _Passes:
             identifiers=model.identifiers,
             labels=model.labels,
             branches=self.branches,
+            places=self.places,
         ).to(self.device)
         pooled = model.pooled(subgraphs)
         if self.by_edge:

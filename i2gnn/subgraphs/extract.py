@@ -42,7 +42,7 @@ def extract_subgraphs(
         labels: "none", or one or more of "identity", "spd", "spd_pred" and "resistance" joined
             by "+"; see `i2gnn.subgraphs.labels`.
         roots: Nodes to be roots, by default all. The result then has these nodes and those they
-            see, and no others: its cost does not depend on the rest of the graphs. Nodes keep
+            see, and no others, so that the rest of the graphs costs next to nothing. Nodes keep
             their order, and `Subgraphs.roots` tells which are roots.
         branches: Mask [E] of the edges i <- j whose j is to be a branch of i, by default all; see
             `i2gnn.subgraphs.sample`. Only with two identifiers.
@@ -95,13 +95,15 @@ def extract_subgraphs(
     return subgraphs
 
 
-def cut_out(graphs: GraphStore, roots: Tensor, hops: int) -> tuple[GraphStore, Tensor, Tensor]:
+def cut_out(
+    graphs: GraphStore, roots: Tensor, hops: int, places: Tensor | None = None
+) -> tuple[GraphStore, Tensor, Tensor]:
     """What the roots see as graphs of its own, the roots in it, and which edges it has.
 
-    `roots` are ascending, and so are those returned.
+    `roots` are ascending, and so are those returned; for `places` see `induced`.
     """
     nodes = neighborhood(graphs, roots, hops)
-    seen, edges = induced(graphs, nodes)
+    seen, edges = induced(graphs, nodes, places)
     return seen, torch.searchsorted(nodes, roots), edges
 
 

@@ -6,10 +6,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from i2gnn.graphs.flat import ragged_arange
+from i2gnn.graphs.flat import index_dtype, ragged_arange
 from i2gnn.graphs.store import GraphStore
 
-__all__ = ["induced", "neighborhood"]
+__all__ = ["induced", "neighborhood", "no_places"]
 
 
 def neighborhood(graphs: GraphStore, roots: Tensor, hops: int) -> Tensor:
@@ -35,7 +35,14 @@ def neighborhood(graphs: GraphStore, roots: Tensor, hops: int) -> Tensor:
     return seen
 
 
-def induced(graphs: GraphStore, nodes: Tensor) -> tuple[GraphStore, Tensor]:
+def no_places(graphs: GraphStore) -> Tensor:
+    """Room for `induced` to note where nodes are, [N]; it can be used again and again."""
+    return torch.full((graphs.num_nodes,), -1, dtype=index_dtype(graphs.num_nodes))
+
+
+def induced(
+    graphs: GraphStore, nodes: Tensor, places: Tensor | None = None
+) -> tuple[GraphStore, Tensor]:
     """The graphs without all other nodes, and for the edges that are left which they were.
 
     Nodes and edges keep their order, so searches that start at a node whose surroundings are
@@ -44,13 +51,18 @@ def induced(graphs: GraphStore, nodes: Tensor) -> tuple[GraphStore, Tensor]:
     Args:
         graphs: On the host.
         nodes: The nodes to keep, ascending.
+        places: What `no_places` gave, to save the time to make it.
 
     Shapes:
         returns: the store with N' = len(nodes) nodes, and [E'] edges of `graphs`.
     """
     degree = graphs.degree[nodes]
     edges = ragged_arange(graphs.edge_ptr[nodes], degree, int(degree.sum()))
-    kept = _contains(nodes, graphs.neighbor[edges])
+    places = no_places(graphs) if places is None else places
+    places[nodes] = torch.arange(len(nodes), dtype=places.dtype)
+    neighbor = places[graphs.neighbor[edges]]
+    places[nodes] = -1
+    kept = neighbor >= 0
     owner = torch.repeat_interleave(torch.arange(len(nodes)), degree)[kept]
     edges = edges[kept]
     # By search, so that nothing as long as the graphs is made.
@@ -69,9 +81,7 @@ def induced(graphs: GraphStore, nodes: Tensor) -> tuple[GraphStore, Tensor]:
                 "sizes": {"node": per_node, "edge": per_edge},
                 "level": graphs.level,
                 "degree": torch.bincount(owner, minlength=len(nodes)).to(graphs.degree.dtype),
-                "neighbor": torch.searchsorted(nodes, graphs.neighbor[edges].long()).to(
-                    graphs.neighbor.dtype
-                ),
+                "neighbor": neighbor[kept],
             }
         ),
         edges,

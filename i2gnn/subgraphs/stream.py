@@ -114,6 +114,7 @@ def extract_part(
     identifiers: int,
     labels: str,
     branches: Tensor | None = None,
+    places: Tensor | None = None,
 ) -> Subgraphs:
     """The subgraphs of one part of the roots; see `extract_subgraphs`.
 
@@ -124,8 +125,9 @@ def extract_part(
         identifiers: 1 or 2.
         labels: Label kinds.
         branches: Mask of the edges that are branches, [E], of which a piece takes some.
+        places: See `i2gnn.subgraphs.neighborhood.induced`.
     """
-    seen, roots, edges = cut_out(graphs, torch.arange(part.start, part.stop), hops)
+    seen, roots, edges = cut_out(graphs, torch.arange(part.start, part.stop), hops, places)
     chosen = None if branches is None else branches[edges]
     kept = chosen
     if part.last is not None:
