@@ -5,7 +5,6 @@ picks by the device and type of its input, unless `backend` says otherwise.
 """
 
 import contextlib
-import math
 from collections.abc import Iterator
 from contextvars import ContextVar
 from functools import cache
@@ -26,7 +25,6 @@ __all__ = [
     "Reduce",
     "aggregate",
     "backend",
-    "gated_label_layer",
     "gated_layer",
     "gated_stack",
     "gru_update",
@@ -43,8 +41,6 @@ __all__ = [
 
 Backend = Literal["auto", "reference", "triton"]
 TRITON_TYPES = (torch.float32, torch.bfloat16, torch.float16)
-MAX_LABELS = 2048
-"""Label combinations up to which row types are counted against all of them."""
 
 _backend: ContextVar[Backend] = ContextVar("i2gnn.ops.backend", default="auto")
 
@@ -260,36 +256,17 @@ def gated_layer(
         returns: [R, D'].
     """
     _check_length("h", h, subgraphs.num_rows)
+    if then is not None and subgraphs.label_code is None:
+        raise ValueError("a projection adds a table's rows by label, but rows have no labels")
+    if _use_cpu_layers(h, *weights, *(then or ())):
+        from i2gnn.ops import cpu
+
+        return cpu.gated_layer(h, subgraphs, weights, then)
     h = gru_update(aggregate(h, subgraphs), h, *weights)
     if then is None:
         return h
     assert subgraphs.label_code is not None, "a projection needs rows with labels"
     return torch.addmm(lookup(then.table, subgraphs.label_code), h, then.weight)
-
-
-def gated_label_layer(
-    table: Tensor, subgraphs: Subgraphs, weights: GRUWeights, then: Projection | None = None
-) -> Tensor:
-    """`gated_layer` of h = table[label of the row]: the first layer of a network without features.
-
-    Rows with equal labels whose neighbours have equal labels get the same result, which a CPU
-    computes once for each such type. (To find the types, a GPU would have to be waited for.)
-
-    Shapes:
-        table: [C, D], one row per label code.
-        returns: [R, D'].
-    """
-    code = subgraphs.label_code
-    assert code is not None, "rows have no labels"
-    few = math.prod(subgraphs.label_sizes) <= MAX_LABELS
-    if uses_reference() or table.device.type != "cpu" or not few:
-        return gated_layer(lookup(table, code), subgraphs, weights, then)
-    types = subgraphs.row_types
-    message = types.neighbors.to(table.dtype) @ table  # [U, D]
-    h = gru_update(message, table[types.label], *weights)
-    if then is not None:
-        h = torch.addmm(then.table[types.label], h, then.weight)
-    return lookup(h, types.of_row)
 
 
 def gated_stack(
@@ -306,7 +283,8 @@ def gated_stack(
         out = pool_nodes(h)
 
     On a GPU, where products may be of TF32's precision (`torch.set_float32_matmul_precision`),
-    fused kernels run the stack with numbers of as many bits, in float16.
+    fused kernels run the stack with numbers of as many bits, in float16. On a CPU, the stack runs
+    root by root. Neither keeps a state of a row.
 
     Shapes:
         table: [C, D], one row per label code.
@@ -317,18 +295,25 @@ def gated_stack(
     depth = len(layers.message)
     if then is not None and len(then.weight) != depth - 1:
         raise ValueError(f"{depth} layers with {len(then.weight)} projections; expected one less")
+    total = None
     if _use_fused(table, subgraphs):
         from i2gnn.ops import triton
 
         total = triton.gated_stack(table, subgraphs, layers, then)
+    elif _use_cpu_layers(table, *layers, *(then or ())):
+        from i2gnn.ops import cpu
+
+        if cpu.fits_whole_roots(subgraphs):
+            total = cpu.gated_stack(table, subgraphs, [*reference.unstack(layers, then)])
+    if total is not None:
         if not reference.takes_mean(reduce):
             return total
         size = subgraphs.pair_count.index_select(0, subgraphs.branch_to_root).clamp(min=1)
         return total / size.unsqueeze(1)
-    h = table
-    for t, (layer, projection) in enumerate(reference.unstack(layers, then)):
-        run = gated_layer if t else gated_label_layer
-        h = run(h, subgraphs, layer, projection)
+    assert subgraphs.label_code is not None, "rows have no labels"
+    h = lookup(table, subgraphs.label_code)
+    for layer, projection in reference.unstack(layers, then):
+        h = gated_layer(h, subgraphs, layer, projection)
     return pool_nodes(h, subgraphs, reduce)
 
 
@@ -350,6 +335,11 @@ def _use_cpu(*inputs: Tensor) -> bool:
     fits = kinds in ({torch.float32}, {torch.float64})
     there = all(tensor.device.type == "cpu" for tensor in inputs)
     return fits and there and not uses_reference() and _have_numba()
+
+
+def _use_cpu_layers(*inputs: Tensor) -> bool:
+    """Whether the CPU's whole layers can take these; they know float32 alone."""
+    return inputs[0].dtype == torch.float32 and _backend.get() == "auto" and _use_cpu(*inputs)
 
 
 def _use_triton(*inputs: Tensor) -> bool:

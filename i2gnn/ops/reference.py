@@ -17,7 +17,6 @@ __all__ = [
     "Projection",
     "Reduce",
     "aggregate",
-    "gated_label_layer",
     "gated_layer",
     "gated_stack",
     "gru_update",
@@ -148,14 +147,6 @@ def gated_layer(
         return h
     assert subgraphs.label_code is not None, "a projection needs rows with labels"
     return torch.addmm(lookup(then.table, subgraphs.label_code), h, then.weight)
-
-
-def gated_label_layer(
-    table: Tensor, subgraphs: Subgraphs, weights: GRUWeights, then: Projection | None = None
-) -> Tensor:
-    """See `i2gnn.ops.gated_label_layer`."""
-    assert subgraphs.label_code is not None, "rows have no labels"
-    return gated_layer(lookup(table, subgraphs.label_code), subgraphs, weights, then)
 
 
 def takes_mean(reduce: Reduce) -> bool:

@@ -1,18 +1,17 @@
 """`Subgraphs`: the ego-nets of every root, in a layout that never copies them."""
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from i2gnn.graphs.flat import column, index_dtype, offsets, owners, ragged_arange
 from i2gnn.graphs.store import GraphStore
+from i2gnn.subgraphs.row_types import RowTypes, find_row_types
 
-__all__ = ["AXES", "RowTypes", "Subgraphs"]
+__all__ = ["AXES", "Subgraphs"]
 
 AXES = ("node", "edge", "branch", "pair", "link", "row")
 """Axes of a `Subgraphs` with lengths N, E, B, P, Q, R."""
@@ -30,27 +29,13 @@ class RowLinks(NamedTuple):
 
     Attributes:
         first: The first of them, [R].
-        count: How many there are, [R].
+        number: How many there are, [R].
         rank: The row's place among the rows of its pair, [R].
     """
 
     first: Tensor
-    count: Tensor
+    number: Tensor
     rank: Tensor
-
-
-class RowTypes(NamedTuple):
-    """U types of rows.
-
-    Attributes:
-        of_row: The type of each row, [R].
-        label: The label code of each type, [U].
-        neighbors: How many neighbours with each label code a row of the type has, [U, C].
-    """
-
-    of_row: Tensor
-    label: Tensor
-    neighbors: Tensor
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -273,35 +258,8 @@ class Subgraphs(GraphStore):
 
     @cached_property
     def row_types(self) -> RowTypes:
-        """Rows with equal labels whose neighbours have equal labels: alike after one layer.
-
-        There are few types (a few thousand for hundreds of thousands of rows), so a first layer
-        that sees labels alone can be computed once per type.
-        """
-        assert self.label_code is not None, "rows without labels have no types"
-        sent_from, sent_to, _ = self.message_rows
-        size = math.prod(self.label_sizes)
-        # A type is recognised by a sum of random 64-bit numbers, one per label, itself included;
-        # two of U types collide with probability U² / 2^64.
-        random = np.random.default_rng(0).integers(-(2**63), 2**63, (2, size), dtype=np.int64)
-        own, other = torch.from_numpy(random).to(self.device)
-        key = own[self.label_code]
-        key = key.index_add(0, sent_to, other[self.label_code[sent_from]])
-        types, of_row = torch.unique(key, return_inverse=True)
-        rows = torch.arange(self.num_rows, device=self.device)
-        example = torch.empty_like(types).scatter_(0, of_row, rows)
-        # Count the neighbours' labels of one example of each type.
-        pair = self.row_to_pair[example]
-        links = self.link_count[pair]
-        total = int(links.sum())
-        type_of_link = torch.repeat_interleave(
-            torch.arange(len(types), device=self.device), links, output_size=total
-        )
-        sender = self.link_to_pair[ragged_arange(self.link_ptr[pair], links, total)]
-        rank = (example - self.row_ptr[pair])[type_of_link]
-        label = self.label_code[self.row_ptr[sender] + rank]
-        neighbors = torch.bincount(type_of_link * size + label, minlength=len(types) * size)
-        return RowTypes(of_row, self.label_code[example], neighbors.view(len(types), size))
+        """Rows with equal labels whose neighbours have equal labels: alike after one layer."""
+        return find_row_types(self)
 
     def _row_in_pair(self, pair: Tensor) -> Tensor:
         """For each branch its row in the pair given for it, [B] to [B]."""

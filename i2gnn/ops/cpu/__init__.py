@@ -1,6 +1,15 @@
 """Kernels for the CPU: compiled with numba where PyTorch has no fitting loop."""
 
 from i2gnn.ops.cpu.aggregate import aggregate, pool_nodes
-from i2gnn.ops.cpu.gru import gru_update
+from i2gnn.ops.cpu.gated import gated_layer, gru_update
+from i2gnn.ops.cpu.slices import fits_whole_roots
+from i2gnn.ops.cpu.stack import gated_stack
 
-__all__ = ["aggregate", "gru_update", "pool_nodes"]
+__all__ = [
+    "aggregate",
+    "fits_whole_roots",
+    "gated_layer",
+    "gated_stack",
+    "gru_update",
+    "pool_nodes",
+]

@@ -4,14 +4,14 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import FunctionCtx, once_differentiable
+from torch.autograd.function import once_differentiable
 
 from i2gnn.ops.cpu import kernels
 from i2gnn.ops.reference import Reduce
 from i2gnn.parallel import chunks_for, run_chunks
 from i2gnn.subgraphs.structure import Subgraphs
 
-__all__ = ["aggregate", "pool_nodes"]
+__all__ = ["add_links", "aggregate", "empty_rows", "pool_nodes"]
 
 CHUNKS = 8
 """Enough for balance between a few threads, few enough that starting them costs nothing."""
@@ -62,7 +62,7 @@ class ReluSum(torch.autograd.Function):
         h, edge_attr = h.contiguous(), edge_attr.contiguous()
         ctx.save_for_backward(h, edge_attr)
         ctx.subgraphs = subgraphs
-        out = _empty(len(h), h, subgraphs.row_ptr)
+        out = empty_rows(len(h), h, subgraphs.row_ptr)
         _run(
             kernels.relu_sum,
             subgraphs.num_pairs,
@@ -80,13 +80,17 @@ class ReluSum(torch.autograd.Function):
         subgraphs, grad = ctx.subgraphs, grad.contiguous()
         grad_h = grad_edge = None
         if ctx.needs_input_grad[0]:
-            grad_h = _empty(len(h), h, subgraphs.row_ptr)
-            reverse = subgraphs.reverse_edge[subgraphs.link_to_edge]
+            grad_h = empty_rows(len(h), h, subgraphs.row_ptr)
             _run(
                 kernels.relu_sum_grad_h,
                 subgraphs.num_pairs,
                 h.shape[1],
-                (subgraphs.link_ptr, subgraphs.link_to_pair, reverse, subgraphs.row_ptr),
+                (
+                    subgraphs.link_ptr,
+                    subgraphs.link_to_pair,
+                    subgraphs.link_to_reverse_edge,
+                    subgraphs.row_ptr,
+                ),
                 (h, edge_attr, grad, grad_h),
             )
         if ctx.needs_input_grad[1]:
@@ -114,37 +118,50 @@ class SumPairs(torch.autograd.Function):
         """[R, D] to [B, D]."""
         ctx.subgraphs = subgraphs
         h = h.contiguous()
-        out = _empty(subgraphs.num_branches, h, subgraphs.branch_ptr)
+        out = empty_rows(subgraphs.num_branches, h, subgraphs.branch_ptr)
         _run(
             kernels.sum_pairs,
             subgraphs.num_nodes,
             h.shape[1],
             (subgraphs.pair_ptr, subgraphs.branch_ptr, subgraphs.row_ptr),
-            (h, out),
+            (h, 0, out),
         )
         return out
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: FunctionCtx, grad: Tensor) -> tuple[Tensor, None]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         """[B, D] to [R, D]."""
-        return grad.index_select(0, ctx.subgraphs.row_to_branch), None  # type: ignore[attr-defined]
+        subgraphs, grad = ctx.subgraphs, grad.contiguous()
+        out = empty_rows(subgraphs.num_rows, grad, subgraphs.row_ptr)
+        _run(
+            kernels.spread_branches,
+            subgraphs.num_nodes,
+            grad.shape[1],
+            (subgraphs.pair_ptr, subgraphs.branch_ptr, subgraphs.row_ptr),
+            (grad, out, 0),
+        )
+        return out, None
 
 
 def _sum_links(h: Tensor, subgraphs: Subgraphs) -> Tensor:
     h = h.contiguous()
-    out = _empty(len(h), h, subgraphs.row_ptr)
-    _run(
-        kernels.sum_links,
-        subgraphs.num_pairs,
-        h.shape[1],
-        (subgraphs.link_ptr, subgraphs.link_to_pair, subgraphs.row_ptr),
-        (h, out),
-    )
+    out = empty_rows(len(h), h, subgraphs.row_ptr)
+    _run_links(kernels.sum_links, h, subgraphs, out)
     return out
 
 
-def _empty(length: int, like: Tensor, ptr: Tensor) -> Tensor:
+def add_links(h: Tensor, subgraphs: Subgraphs, out: Tensor) -> None:
+    """Adds the sums over neighbours in h to `out`, [R, D] each."""
+    _run_links(kernels.add_links, h, subgraphs, out)
+
+
+def _run_links(kernel: Any, h: Tensor, subgraphs: Subgraphs, out: Tensor) -> None:
+    layout = (subgraphs.link_ptr, subgraphs.link_to_pair, subgraphs.row_ptr)
+    _run(kernel, subgraphs.num_pairs, h.shape[1], layout, (h, 0, out, 0))
+
+
+def empty_rows(length: int, like: Tensor, ptr: Tensor) -> Tensor:
     """Room for items that are about to be written; those behind the last range `ptr` are zero."""
     out = like.new_empty(length, like.shape[1])
     out[int(ptr[-1]) :] = 0
@@ -152,9 +169,14 @@ def _empty(length: int, like: Tensor, ptr: Tensor) -> Tensor:
 
 
 def _run(
-    kernel: Any, count: int, channels: int, layout: tuple[Tensor, ...], rows: tuple[Tensor, ...]
+    kernel: Any,
+    count: int,
+    channels: int,
+    layout: tuple[Tensor, ...],
+    rows: tuple[Tensor | int, ...],
 ) -> None:
+    """Runs a kernel on threads; among the rows, numbers say where the array before them begins."""
     arrays = [tensor.numpy() for tensor in layout]
-    arrays += [tensor.detach().numpy().reshape(-1) for tensor in rows]
-    chunks = chunks_for(rows[0].numel(), CHUNKS)
-    run_chunks(kernel, count, (channels, *arrays), chunks=chunks)
+    flat = [r if isinstance(r, int) else r.detach().numpy().reshape(-1) for r in rows]
+    largest = max(r.numel() for r in rows if isinstance(r, Tensor))
+    run_chunks(kernel, count, (channels, *arrays, *flat), chunks=chunks_for(largest, CHUNKS))
