@@ -329,3 +329,20 @@ def test_memory_stays_below_the_budget():
             streamed(graphs).sum().backward()
         beside = 100 * graphs.num_nodes + 4 * sum(p.nbytes for p in model.parameters())
         assert memory.peak < budget + beside
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("conv", ["gated", "gin"])
+@pytest.mark.parametrize("level", ["node", "edge", "graph"])
+def test_streaming_on_a_gpu(level, conv):
+    graphs = random_graphs(6, seed=1, nodes=(8, 12))
+    model = build(I2GNN, torch.float32, level=level, conv=conv).cuda()
+    expected = results(model, model(model.extract(graphs).to("cuda")))
+    streamed = StreamedModel(model, 4 * smallest_budget(model, graphs, training=True))
+    found = results(model, streamed(graphs.to("cuda")))
+    for one, two in zip(found, expected, strict=True):
+        assert one.is_cuda
+        torch.testing.assert_close(
+            one, two, rtol=1e-3, atol=1e-4 * max(1.0, float(two.abs().max()))
+        )
