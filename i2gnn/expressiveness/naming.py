@@ -7,7 +7,7 @@ recognised by comparing all of it. Names of one call can be compared with each o
 Kernels write names to `names` and return how many there are.
 """
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,22 @@ from i2gnn.parallel import jit
 __all__ = ["name_messages", "name_segments", "name_tuples"]
 
 Ints = npt.NDArray[np.int64]
+
+
+class Dictionary(NamedTuple):
+    """All signatures seen.
+
+    Attributes:
+        slots: A hash table of numbers of signatures; -1 where it is empty.
+        ends: Signature s is `pool[ends[s - 1] : ends[s]]`.
+        pool: The signatures, one after another, and room for more.
+        filled: [1], how many there are.
+    """
+
+    slots: Ints
+    ends: Ints
+    pool: Ints
+    filled: Ints
 
 
 @jit
@@ -51,7 +67,7 @@ def name_messages(
             _sort(signature, 1, 1 + stop - first)
             dictionary = _reserve(dictionary, 1 + stop - first)
             names[row_ptr[p] + rank] = _number(signature, 1 + stop - first, dictionary)
-    return dictionary[3][0]
+    return int(dictionary.filled[0])
 
 
 @jit
@@ -72,7 +88,7 @@ def name_segments(own: Ints, values: Ints, ptr: Ints, items: Ints, names: Ints) 
         _sort(signature, 1, 1 + size)
         dictionary = _reserve(dictionary, 1 + size)
         names[s] = _number(signature, 1 + size, dictionary)
-    return dictionary[3][0]
+    return int(dictionary.filled[0])
 
 
 @jit
@@ -114,46 +130,39 @@ def name_tuples(
             dictionary = _reserve(dictionary, total)
             names[start + v] = _number(signature, total, dictionary)
         start += n**length
-    return dictionary[3][0]
-
-
-Dictionary = tuple[Ints, Ints, Ints, Ints]
-"""Slots, where each signature ends, all signatures one after another, how many there are.
-
-A slot holds the number of a signature or -1; signature s is `pool[ends[s - 1] : ends[s]]`.
-"""
+    return int(dictionary.filled[0])
 
 
 @jit
-def _empty(most: int) -> Any:
+def _empty(most: int) -> Dictionary:
     """A dictionary with room for `most` signatures."""
     size = 16
     while size < 2 * most:
         size *= 2
-    slots, count = np.empty(size, np.int64), np.empty(1, np.int64)
+    slots, filled = np.empty(size, np.int64), np.empty(1, np.int64)
     for slot in range(size):
         slots[slot] = -1
-    count[0] = 0
-    return slots, np.empty(most, np.int64), np.empty(1024, np.int64), count
+    filled[0] = 0
+    return Dictionary(slots, np.empty(most, np.int64), np.empty(1024, np.int64), filled)
 
 
 @jit
-def _reserve(dictionary: Any, length: int) -> Any:
+def _reserve(dictionary: Dictionary, length: int) -> Dictionary:
     """The dictionary with room in the pool for one more signature."""
-    slots, ends, pool, count = dictionary
-    used = ends[count[0] - 1] if count[0] else 0
+    slots, ends, pool, filled = dictionary
+    used = ends[filled[0] - 1] if filled[0] else 0
     if used + length > len(pool):
         larger = np.empty(2 * (used + length), np.int64)
         for n in range(used):  # a loop compiles many times faster than a slice
             larger[n] = pool[n]
         pool = larger
-    return slots, ends, pool, count
+    return Dictionary(slots, ends, pool, filled)
 
 
 @jit
-def _number(signature: Ints, length: int, dictionary: Any) -> int:
+def _number(signature: Ints, length: int, dictionary: Dictionary) -> int:
     """The number of a signature, which is entered if it is new."""
-    slots, ends, pool, count = dictionary
+    slots, ends, pool, filled = dictionary
     slot = _hash(signature, length) & (len(slots) - 1)
     while slots[slot] >= 0:
         known = slots[slot]
@@ -163,20 +172,20 @@ def _number(signature: Ints, length: int, dictionary: Any) -> int:
             while same < length and pool[start + same] == signature[same]:
                 same += 1
             if same == length:
-                return known
+                return int(known)
         slot = (slot + 1) & (len(slots) - 1)
-    number = count[0]
+    number = filled[0]
     start = ends[number - 1] if number else 0
     for n in range(length):
         pool[start + n] = signature[n]
     slots[slot] = number
     ends[number] = start + length
-    count[0] = number + 1
-    return number
+    filled[0] = number + 1
+    return int(number)
 
 
 @jit
-def _hash(signature: Ints, length: int) -> int:
+def _hash(signature: Ints, length: int) -> np.int64:
     state = np.uint64(length)
     for n in range(length):
         state = (state ^ np.uint64(signature[n])) * np.uint64(0x9E3779B97F4A7C15)

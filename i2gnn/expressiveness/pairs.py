@@ -14,10 +14,11 @@ from torch import Tensor
 
 from i2gnn.errors import InputError
 from i2gnn.graphs.edge_files import read_arrays
+from i2gnn.graphs.flat import index_dtype
 from i2gnn.graphs.store import GraphStore
 
 __all__ = [
-    "pair_up",
+    "join",
     "read_brec",
     "read_exp",
     "read_sr25",
@@ -29,17 +30,22 @@ __all__ = [
 Edges = list[tuple[int, int]]
 
 
-def pair_up(a: GraphStore, b: GraphStore) -> GraphStore:
-    """Two stores of one graph each as one of two, without targets."""
-    for graph in (a, b):
-        if len(graph) != 1:
-            raise ValueError(f"expected a store of one graph, got one of {len(graph)}")
+def join(*stores: GraphStore) -> GraphStore:
+    """The graphs of all stores in one, with their features and without targets.
+
+    Example:
+        >>> join(two_cycles(3), rook_shrikhande())
+        GraphStore(graphs=4, nodes=44, edges=216)
+    """
+    sizes = [store.num_nodes for store in stores]
+    shifts = [sum(sizes[:n]) for n in range(len(sizes))]
+    neighbors = [s.neighbor.long() + shift for s, shift in zip(stores, shifts, strict=True)]
     return GraphStore(
-        sizes={axis: torch.cat([a.sizes[axis], b.sizes[axis]]) for axis in GraphStore.AXES},
-        degree=torch.cat([a.degree, b.degree]),
-        neighbor=torch.cat([a.neighbor, b.neighbor + a.num_nodes]),
-        x=_join(a.x, b.x, "node"),
-        edge_attr=_join(a.edge_attr, b.edge_attr, "edge"),
+        sizes={axis: torch.cat([s.sizes[axis] for s in stores]) for axis in GraphStore.AXES},
+        degree=torch.cat([store.degree for store in stores]),
+        neighbor=torch.cat(neighbors).to(index_dtype(sum(sizes))),
+        x=_join_features([store.x for store in stores], "node"),
+        edge_attr=_join_features([store.edge_attr for store in stores], "edge"),
     )
 
 
@@ -131,9 +137,8 @@ def _cycle(length: int, first: int = 0) -> Edges:
     return [(first + node, first + (node + 1) % length) for node in range(length)]
 
 
-def _join(a: Tensor | None, b: Tensor | None, what: str) -> Tensor | None:
-    if a is None or b is None:
-        if a is not b:
-            raise ValueError(f"one of the graphs has {what} features, the other has none")
-        return None
-    return torch.cat([a, b])
+def _join_features(features: list[Tensor | None], what: str) -> Tensor | None:
+    present = [values for values in features if values is not None]
+    if 0 < len(present) < len(features):
+        raise ValueError(f"some of the graphs have {what} features, others have none")
+    return torch.cat(present) if present else None

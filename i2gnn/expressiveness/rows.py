@@ -44,8 +44,7 @@ class RowRefinement:
     ) -> None:
         if subgraphs.resistance is not None:
             raise ValueError(
-                "labels 'resistance' are real numbers, which have no exact colours; "
-                "leave them out"
+                "labels 'resistance' are real numbers, which have no exact colours; leave them out"
             )
         if not subgraphs.complete:
             raise ValueError("refinement needs every node as a root; these subgraphs have some")

@@ -40,8 +40,8 @@ class TupleRefinement:
         nodes = feature_colors(graphs.x, graphs.num_nodes)
         edges = feature_colors(graphs.edge_attr, graphs.num_edges)
         parts = [self._types(graphs, g, nodes, edges) for g in range(len(graphs))]
-        types = [np.concatenate([part[n] for part in parts]) for n in range(length * length)]
-        self.colors, self.num_colors = combine(*types)
+        none = np.empty((length * length, 0), np.int64)
+        self.colors, self.num_colors = combine(*np.concatenate([none, *parts], axis=1))
 
     def step(self) -> None:
         """Takes one round."""
@@ -56,7 +56,7 @@ class TupleRefinement:
             start + np.arange(n) * sum(n**m for m in range(self.length))
             for start, n in zip(self.ptr, self.sizes.tolist(), strict=False)
         ]
-        return np.asarray(names[np.concatenate(diagonals)])
+        return np.asarray(names[np.concatenate([np.empty(0, np.int64), *diagonals])])
 
     def _next(self) -> tuple[Ints, int]:
         if self.num_colors**self.length >= 2**63:
@@ -69,8 +69,8 @@ class TupleRefinement:
         )
         return names, count
 
-    def _types(self, graphs: GraphStore, graph: int, nodes: Ints, edges: Ints) -> list[Ints]:
-        """For the tuples of a graph, colours of their nodes and of ordered pairs of these."""
+    def _types(self, graphs: GraphStore, graph: int, nodes: Ints, edges: Ints) -> Ints:
+        """Colours of the nodes of each tuple and of ordered pairs of these, [k * k, n^k]."""
         n, first = int(self.sizes[graph]), int(graphs.offsets["node"][graph])
         start, stop = graphs.offsets["edge"][graph : graph + 2].tolist()
         source, target = integers(graphs.edge_index[:, start:stop]) - first
@@ -81,4 +81,4 @@ class TupleRefinement:
         types = [of_node[a] for a in places]
         for m, a in enumerate(places):
             types += [kind[a, b] for p, b in enumerate(places) if p != m]
-        return types
+        return np.stack(types)

@@ -13,7 +13,7 @@ real one ties at least these. Colours are numbers of full signatures (`naming`),
 
 from typing import Literal, get_args
 
-from i2gnn.expressiveness.pairs import pair_up
+from i2gnn.expressiveness.pairs import join
 from i2gnn.expressiveness.refinement import Ints, NodeOrGraph, settle
 from i2gnn.expressiveness.rows import RowRefinement
 from i2gnn.expressiveness.tuples import TupleRefinement
@@ -48,8 +48,11 @@ def distinguish(
         >>> distinguish(small, large, "1-wl"), distinguish(small, large, identifiers=1)
         (False, True)
     """
+    for graph in (a, b):
+        if len(graph) != 1:
+            raise ValueError(f"expected a store of one graph, got one of {len(graph)}")
     colors = color(
-        pair_up(a, b),
+        join(a, b),
         test,
         identifiers=identifiers,
         hops=hops,
@@ -132,9 +135,7 @@ def color_subgraphs(
     return settle(RowRefinement(subgraphs, node_states, readout), rounds, level)
 
 
-def extract_whole(
-    graphs: GraphStore, *, identifiers: int = 2, labels: str = "spd"
-) -> Subgraphs:
+def extract_whole(graphs: GraphStore, *, identifiers: int = 2, labels: str = "spd") -> Subgraphs:
     """Subgraphs that reach as far as there are edges: the ego-net of a root is its component."""
     if identifiers == 0:
         return extract_subgraphs(graphs, identifiers=0)
