@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from i2gnn import ops
 from i2gnn.nn.features import FeatureEncoder
 from i2gnn.nn.norms import Norm
-from i2gnn.nn.perceptron import mlp, mlp_of_parts
+from i2gnn.nn.perceptron import mlp, mlp_of_parts, mlp_weights
 from i2gnn.subgraphs.structure import Subgraphs
 
 __all__ = [
@@ -83,6 +83,10 @@ class Conv(nn.Module):
         roots = subgraphs.row_of_root.long()
         return sent.index_copy(0, roots, h.index_select(0, roots) @ self.root_weight)
 
+    def fused(self, edge_attr: Tensor | None) -> tuple[ops.GINELayer, Tensor | None] | None:
+        """The layer as an op takes it, and the types of edges; None where that is not possible."""
+        return None
+
     def extra_repr(self) -> str:
         """Widths."""
         return f"{self.in_channels}, {self.out_channels}"
@@ -137,6 +141,13 @@ class GIN(SumConv):
         result: Tensor = self.mlp((1 + self.eps) * h + message)
         return result
 
+    def fused(self, edge_attr: Tensor | None) -> tuple[ops.GINELayer, Tensor | None] | None:
+        """The layer as an op takes it."""
+        weights = mlp_weights(self.mlp)
+        if self.root_weight is not None or weights is None:
+            return None
+        return ops.GINELayer(self.eps, weights), None
+
 
 class GINE(Conv):
     """Graph isomorphism layer with edge features (Hu et al. 2020).
@@ -187,6 +198,16 @@ class GINE(Conv):
             for h, edge in zip(parts, tables, strict=True)
         ]
         return mlp_of_parts(self.mlp, inputs)
+
+    def fused(self, edge_attr: Tensor | None) -> tuple[ops.GINELayer, Tensor | None] | None:
+        """The layer as an op takes it, and the types of edges, if types are all they have."""
+        weights = mlp_weights(self.mlp)
+        if self.root_weight is not None or weights is None:
+            return None
+        table, edge_type = self.edge.as_table(_require(edge_attr, self))
+        if edge_type is None:
+            return None
+        return ops.GINELayer(self.eps, weights, edges=table), edge_type
 
 
 class GatedGraph(SumConv):

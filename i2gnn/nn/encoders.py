@@ -54,24 +54,35 @@ class LabelEncoder(nn.Module):
         The product is taken on the table of all label combinations, of which there are few, and
         not on the rows.
         """
+        table, weight = self.embedding(subgraphs, then)
+        code = subgraphs.label_code if self.tables else None
+        if weight is None:
+            assert code is not None
+            return ops.lookup(table, code)
+        assert subgraphs.resistance is not None
+        resistance = subgraphs.resistance[:, : self.distances].to(weight.dtype)
+        start = table.squeeze(0) if code is None else ops.lookup(table, code)
+        return torch.addmm(start, resistance, weight)
+
+    def embedding(
+        self, subgraphs: Subgraphs, then: tuple[Tensor, Tensor] | None = None
+    ) -> ops.LabelEmbedding:
+        """What makes the embeddings of `forward`: a table by label code, a weight of resistances.
+
+        Biases are added to the table, which has one row if no label is discrete.
+        """
         self.check(subgraphs)
-        parts = []
-        if self.tables:
-            table = self.combinations()
-            if then is not None:
-                table = torch.addmm(then[1], table, then[0])
-            assert subgraphs.label_code is not None
-            parts.append(ops.lookup(table, subgraphs.label_code))
+        table, weight = None, None
         if self.resistance is not None:
-            assert subgraphs.resistance is not None
-            weight: Tensor = self.resistance.weight.t()
-            bias: Tensor = self.resistance.bias
-            if then is not None:
-                weight, bias = weight @ then[0], bias @ then[0]
-                bias = bias if parts else bias + then[1]
-            resistance = subgraphs.resistance[:, : self.distances].to(weight.dtype)
-            parts.append(torch.addmm(bias, resistance, weight))
-        return parts[0] if len(parts) == 1 else parts[0] + parts[1]
+            weight = self.resistance.weight.t()
+            table = self.resistance.bias.unsqueeze(0)
+        if self.tables:
+            table = self.combinations() if table is None else self.combinations() + table
+        assert table is not None, "an encoder of no labels"
+        if then is not None:
+            table = torch.addmm(then[1], table, then[0])
+            weight = None if weight is None else weight @ then[0]
+        return ops.LabelEmbedding(table, weight)
 
     def combinations(self) -> Tensor:
         """Sums of embeddings for every combination of label values, by code: [C, D]."""
@@ -161,3 +172,7 @@ class LabelGate(nn.Module):
     def forward(self, labels: LabelEncoder, subgraphs: Subgraphs) -> Tensor:
         """The gates of all rows, [R, D]."""
         return torch.sigmoid(labels(subgraphs, then=(self.linear.weight.t(), self.linear.bias)))
+
+    def embedding(self, labels: LabelEncoder, subgraphs: Subgraphs) -> ops.LabelEmbedding:
+        """What the sigmoid is taken of."""
+        return labels.embedding(subgraphs, then=(self.linear.weight.t(), self.linear.bias))

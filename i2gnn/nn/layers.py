@@ -7,9 +7,9 @@ from torch.nn import functional
 from i2gnn import ops
 from i2gnn.nn.convs import Conv, GatedGraph
 from i2gnn.nn.encoders import LabelEncoder, LabelGate
-from i2gnn.nn.norms import Norm, make_norm
+from i2gnn.nn.norms import BatchNorm, Norm, make_norm
 from i2gnn.nn.perceptron import mlp
-from i2gnn.nn.readouts import read_nodes
+from i2gnn.nn.readouts import PARTS, read_nodes
 from i2gnn.ops import Reduce
 from i2gnn.subgraphs.structure import Subgraphs
 
@@ -60,6 +60,20 @@ class MixNodeStates(nn.Module):
         for module in others:
             out = module(out)
         return out
+
+    def fused(self, subgraphs: Subgraphs, labels: LabelEncoder | None) -> ops.NodeMix | None:
+        """The weights as an op takes them; None unless it reads all parts, as means."""
+        if self.parts != PARTS or self.reduce != "mean":
+            return None
+        first, _, last = self.mlp
+        assert isinstance(first, nn.Linear) and isinstance(last, nn.Linear)
+        width = last.out_features
+        rows, states = torch.split(first.weight.t(), [width, len(PARTS) * width])
+        gate = None
+        if self.gate is not None:
+            assert labels is not None, "a gate needs labels"
+            gate = self.gate.embedding(labels, subgraphs)
+        return ops.NodeMix(gate, states, rows, first.bias, last.weight.t(), last.bias)
 
 
 class Layer(nn.Module):
@@ -120,13 +134,54 @@ class Layer(nn.Module):
 
     def forward(self, h: Tensor, subgraphs: Subgraphs, edge_attr: Tensor | None = None) -> Tensor:
         """[R, in_channels] to [R, out_channels]."""
-        z = self.labels(subgraphs) if self.labels is not None and self.concat else None
-        m: Tensor = self.conv(h, subgraphs, edge_attr, z)
-        if self.mix is not None:
-            m = self.mix(m, subgraphs, self.labels)
-        m = self.norm(m)
-        if self.activation:
-            m = functional.elu(m)
+        residual = self.residual and self.conv.out_channels == h.shape[1]
+        fused = self._fused(h, subgraphs, edge_attr) if ops.uses_fused(h) else None
+        if fused is not None:
+            layer, edge_type = fused
+            self._count_batch(subgraphs.num_rows)
+            drops = self.dropout > 0 and self.training
+            layer = layer._replace(residual=residual and not drops)
+            m = ops.gine_layer(h, subgraphs, layer, edge_type)
+            if not drops:
+                return m
+        else:
+            z = self.labels(subgraphs) if self.labels is not None and self.concat else None
+            m = self.conv(h, subgraphs, edge_attr, z)
+            if self.mix is not None:
+                m = self.mix(m, subgraphs, self.labels)
+            if subgraphs.graph_ptr is not None and isinstance(self.norm, BatchNorm):
+                raise ValueError("batch normalisation would count the spare rows of this batch")
+            m = self.norm(m)
+            if self.activation:
+                m = functional.elu(m)
         if self.dropout:
             m = functional.dropout(m, self.dropout, self.training)
-        return m + h if self.residual and m.shape == h.shape else m
+        return m + h if residual else m
+
+    def _fused(
+        self, h: Tensor, subgraphs: Subgraphs, edge_attr: Tensor | None
+    ) -> tuple[ops.GINELayer, Tensor | None] | None:
+        """The layer up to its activation as one op, and the types of edges; None if it is not."""
+        found = self.conv.fused(edge_attr)
+        if found is None:
+            return None
+        layer, edge_type = found
+        labels = None
+        if self.labels is not None and self.concat:
+            labels = self.labels.embedding(subgraphs)
+        mix = norm = None
+        if self.mix is not None:
+            mix = self.mix.fused(subgraphs, self.labels)
+            if mix is None:
+                return None
+        if isinstance(self.norm, BatchNorm):
+            norm = self.norm.state()
+            if norm is None:
+                return None
+        layer = layer._replace(labels=labels, mix=mix, norm=norm, activation=self.activation)
+        return (layer, edge_type) if ops.fits_gine_layer(h, subgraphs, layer) else None
+
+    def _count_batch(self, rows: int) -> None:
+        for module in self.modules():
+            if isinstance(module, BatchNorm):
+                module.count(rows)

@@ -5,6 +5,8 @@ from typing import Literal
 from torch import Tensor, nn
 from torch.nn import functional
 
+from i2gnn import ops
+
 __all__ = ["BatchNorm", "Norm", "make_norm"]
 
 Norm = Literal["none", "batch"]
@@ -24,6 +26,20 @@ class BatchNorm(nn.BatchNorm1d):
                 input, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps
             )
         return super().forward(input)
+
+    def state(self) -> ops.NormState | None:
+        """What an op needs that normalises; None if the statistics are kept in another way."""
+        mean, var = self.running_mean, self.running_var
+        if mean is None or var is None or self.momentum is None:
+            return None
+        return ops.NormState(
+            self.weight, self.bias, mean, var, self.momentum, self.eps, self.training
+        )
+
+    def count(self, rows: int) -> None:
+        """Counts a batch that an op has normalised, as `forward` does."""
+        if self.training and rows > 1 and self.num_batches_tracked is not None:
+            self.num_batches_tracked.add_(1)
 
 
 def make_norm(norm: Norm, channels: int) -> nn.Module:

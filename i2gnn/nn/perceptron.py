@@ -5,9 +5,10 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from i2gnn.nn.norms import Norm, make_norm
+from i2gnn import ops
+from i2gnn.nn.norms import BatchNorm, Norm, make_norm
 
-__all__ = ["mlp", "mlp_of_parts"]
+__all__ = ["mlp", "mlp_of_parts", "mlp_weights"]
 
 
 def mlp(
@@ -42,3 +43,16 @@ def mlp_of_parts(mlp: nn.Sequential, parts: Sequence[Tensor]) -> Tensor:
     for module in others:
         out = module(out)
     return out
+
+
+def mlp_weights(mlp: nn.Sequential) -> ops.Perceptron | None:
+    """The weights of an MLP with one hidden layer, for an op; None if that cannot take its norm."""
+    first, *between, _, last = mlp
+    assert isinstance(first, nn.Linear) and isinstance(last, nn.Linear)
+    norm = None
+    if between:
+        assert isinstance(between[0], BatchNorm)
+        norm = between[0].state()
+        if norm is None:
+            return None
+    return ops.Perceptron(first.weight.t(), first.bias, norm, last.weight.t(), last.bias)

@@ -16,17 +16,33 @@ from torch import Tensor
 
 from i2gnn.graphs.store import GraphStore
 from i2gnn.ops import reference
-from i2gnn.ops.reference import GRUWeights, Projection, Reduce
+from i2gnn.ops.reference import (
+    GINELayer,
+    GRUWeights,
+    LabelEmbedding,
+    NodeMix,
+    NormState,
+    Perceptron,
+    Projection,
+    Reduce,
+)
 from i2gnn.subgraphs.structure import Subgraphs
 
 __all__ = [
+    "GINELayer",
     "GRUWeights",
+    "LabelEmbedding",
+    "NodeMix",
+    "NormState",
+    "Perceptron",
     "Projection",
     "Reduce",
     "aggregate",
     "backend",
+    "fits_gine_layer",
     "gated_layer",
     "gated_stack",
+    "gine_layer",
     "gru_update",
     "lookup",
     "pool_branches",
@@ -35,6 +51,7 @@ __all__ = [
     "pool_nodes",
     "read_subgraphs",
     "spread_nodes",
+    "uses_fused",
     "uses_kernels",
     "uses_reference",
 ]
@@ -317,12 +334,73 @@ def gated_stack(
     return pool_nodes(h, subgraphs, reduce)
 
 
-def _use_fused(table: Tensor, subgraphs: Subgraphs) -> bool:
-    """Whether the fused stack can run, and is as precise as was asked for."""
-    if table.dtype != torch.float32 or not _use_triton(table):
+def gine_layer(
+    h: Tensor, subgraphs: Subgraphs, layer: GINELayer, edge_type: Tensor | None = None
+) -> Tensor:
+    """A GIN or GINE layer on [h, z], z the embedded labels, and what may follow it.
+
+        x   = [h, z]
+        a   = (1 + eps) x[i,j,k] + sum of relu(x[i,j,l] + edges[type of k <- l]) over l in N_i(k)
+        out = relu(norm(a W_1 + b_1)) W_2 + b_2                                            `mlp`
+        out = relu(out W_x + (p W_p + b)[k]) W_3 + b_3                                     `mix`
+        out = elu(norm(out)) + h
+
+    where p[i] = [mean over j of (mean of g over k, g[i,j,i], g[i,j,j]), mean of out[.,.,i]] are the
+    states of nodes and g is out, times sigmoid(embedded labels) with a gate. Without edges, the
+    neighbours are summed as they are (GIN); all that is not given is left out.
+
+    On a GPU, where products may be of TF32's precision (`torch.set_float32_matmul_precision`) and
+    the widths fit, fused kernels run the layer with numbers of as many bits, in float16: sums over
+    neighbours beyond 65,504 overflow.
+
+    Args:
+        h: States.
+        subgraphs: Where they live.
+        layer: Weights and options.
+        edge_type: The type of each edge, if the layer has edges.
+
+    Shapes:
+        h: [R, D].
+        edge_type: [E], integers below T.
+        returns: [R, D'].
+    """
+    _check_length("h", h, subgraphs.num_rows)
+    if (layer.edges is None) != (edge_type is None):
+        raise ValueError("edges, a table with one row per type, and edge_type need each other")
+    if edge_type is not None:
+        _check_indices("edge_type", edge_type, subgraphs.num_edges)
+    if layer.mix is not None:
+        _check_complete("mix", subgraphs)
+    if fits_gine_layer(h, subgraphs, layer):
+        from i2gnn.ops import triton
+
+        return triton.gine_layer(h, subgraphs, layer, edge_type)
+    return reference.gine_layer(h, subgraphs, layer, edge_type)
+
+
+def fits_gine_layer(h: Tensor, subgraphs: Subgraphs, layer: GINELayer) -> bool:
+    """Whether fused kernels would run `gine_layer`, rather than plain PyTorch."""
+    if not uses_fused(h):
+        return False
+    from i2gnn.ops import triton
+
+    return triton.fits_gine_layer(h, subgraphs, layer)
+
+
+def uses_fused(h: Tensor) -> bool:
+    """Whether fused kernels may work on tensors like this one.
+
+    They have TF32's precision, so that must have been allowed.
+    """
+    if h.dtype != torch.float32 or not _use_triton(h):
         return False
     rough = torch.get_float32_matmul_precision() != "highest" or torch.is_autocast_enabled("cuda")
-    if not (rough or _backend.get() == "triton"):
+    return rough or _backend.get() == "triton"
+
+
+def _use_fused(table: Tensor, subgraphs: Subgraphs) -> bool:
+    """Whether the fused stack can run, and is as precise as was asked for."""
+    if not uses_fused(table):
         return False
     from i2gnn.ops import triton
 

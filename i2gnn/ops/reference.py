@@ -8,17 +8,24 @@ from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from i2gnn.graphs.store import GraphStore
 from i2gnn.subgraphs.structure import Subgraphs
 
 __all__ = [
+    "GINELayer",
     "GRUWeights",
+    "LabelEmbedding",
+    "NodeMix",
+    "NormState",
+    "Perceptron",
     "Projection",
     "Reduce",
     "aggregate",
     "gated_layer",
     "gated_stack",
+    "gine_layer",
     "gru_update",
     "lookup",
     "pool_branches",
@@ -59,6 +66,85 @@ class Projection(NamedTuple):
 
     weight: Tensor
     table: Tensor
+
+
+class LabelEmbedding(NamedTuple):
+    """Embedded labels: z[r] = table[label code of r] + resistance[r] weight.
+
+    Shapes:
+        table: [C, D], one row per label code; one row if labels are not discrete.
+        weight: [J, D], for the first J columns of the resistances, or None for none of them.
+    """
+
+    table: Tensor
+    weight: Tensor | None
+
+
+class NormState(NamedTuple):
+    """Batch normalisation over rows, as `torch.nn.functional.batch_norm` takes it.
+
+    Fewer than two rows are normalised by the running statistics, which they leave alone.
+
+    Shapes:
+        weight, bias, running_mean, running_var: [D].
+    """
+
+    weight: Tensor
+    bias: Tensor
+    running_mean: Tensor
+    running_var: Tensor
+    momentum: float
+    eps: float
+    training: bool
+
+
+class Perceptron(NamedTuple):
+    """Two linear maps with a ReLU between them: relu(norm(x weight_in + bias_in)) weight_out + ...
+
+    Shapes:
+        weight_in, bias_in: [K, H] and [H].
+        weight_out, bias_out: [H, D] and [D].
+    """
+
+    weight_in: Tensor
+    bias_in: Tensor
+    norm: NormState | None
+    weight_out: Tensor
+    bias_out: Tensor
+
+
+class NodeMix(NamedTuple):
+    """What lets a row see the state of its node; see `i2gnn.ops.gine_layer`.
+
+    Shapes:
+        weight_states: [4 D, M], weight_rows: [D, M], bias: [M].
+        weight_out, bias_out: [M, D] and [D].
+    """
+
+    gate: LabelEmbedding | None
+    weight_states: Tensor
+    weight_rows: Tensor
+    bias: Tensor
+    weight_out: Tensor
+    bias_out: Tensor
+
+
+class GINELayer(NamedTuple):
+    """A GIN or GINE layer and what follows it; see `i2gnn.ops.gine_layer`.
+
+    Shapes:
+        eps: [].
+        edges: [T, K], one row per type of edge, or None.
+    """
+
+    eps: Tensor
+    mlp: Perceptron
+    labels: LabelEmbedding | None = None
+    edges: Tensor | None = None
+    mix: NodeMix | None = None
+    norm: NormState | None = None
+    activation: bool = False
+    residual: bool = False
 
 
 def aggregate(
@@ -147,6 +233,58 @@ def gated_layer(
         return h
     assert subgraphs.label_code is not None, "a projection needs rows with labels"
     return torch.addmm(lookup(then.table, subgraphs.label_code), h, then.weight)
+
+
+def gine_layer(
+    h: Tensor, subgraphs: Subgraphs, layer: GINELayer, edge_type: Tensor | None = None
+) -> Tensor:
+    """See `i2gnn.ops.gine_layer`."""
+    x = h
+    if layer.labels is not None:
+        x = torch.cat([h, embed_labels(layer.labels, subgraphs)], dim=1)
+    x = (1 + layer.eps) * x + aggregate(x, subgraphs, layer.edges, edge_type)
+    mlp = layer.mlp
+    hidden = normalize(torch.addmm(mlp.bias_in, x, mlp.weight_in), mlp.norm)
+    out = torch.addmm(mlp.bias_out, torch.relu(hidden), mlp.weight_out)
+    if layer.mix is not None:
+        out = mix_nodes(out, subgraphs, layer.mix)
+    out = normalize(out, layer.norm)
+    if layer.activation:
+        out = functional.elu(out)
+    return out + h if layer.residual else out
+
+
+def embed_labels(labels: LabelEmbedding, subgraphs: Subgraphs) -> Tensor:
+    """Embedded labels of all rows, [R, D]."""
+    code = subgraphs.label_code
+    if code is None:  # one row for all
+        code = torch.zeros(subgraphs.num_rows, dtype=torch.int32, device=subgraphs.device)
+    z = lookup(labels.table, code)
+    if labels.weight is None:
+        return z
+    assert subgraphs.resistance is not None, "rows have no resistances"
+    resistance = subgraphs.resistance[:, : len(labels.weight)]
+    return z + resistance.to(labels.weight.dtype) @ labels.weight
+
+
+def normalize(h: Tensor, norm: NormState | None) -> Tensor:
+    """[R, D] to the same; updates the running statistics in training."""
+    if norm is None:
+        return h
+    training = norm.training and len(h) > 1
+    return functional.batch_norm(
+        h, norm.running_mean, norm.running_var, norm.weight, norm.bias, training, norm.momentum,
+        norm.eps
+    )  # fmt: skip
+
+
+def mix_nodes(h: Tensor, subgraphs: Subgraphs, mix: NodeMix) -> Tensor:
+    """[R, D] to the same."""
+    gate = None if mix.gate is None else torch.sigmoid(embed_labels(mix.gate, subgraphs))
+    states = [read_subgraphs(h, gate, subgraphs), pool_context(h, subgraphs, "mean")]
+    of_nodes = torch.addmm(mix.bias, torch.cat(states, dim=1), mix.weight_states)
+    hidden = torch.relu(h @ mix.weight_rows + spread_nodes(of_nodes, subgraphs))
+    return torch.addmm(mix.bias_out, hidden, mix.weight_out)
 
 
 def takes_mean(reduce: Reduce) -> bool:

@@ -7,6 +7,7 @@ runs the kernels on CPU tensors, slowly, for tests.
 
 from i2gnn.ops.triton.aggregate import aggregate
 from i2gnn.ops.triton.gated import fits_gated_stack, gated_stack
+from i2gnn.ops.triton.gine import fits_gine_layer, gine_layer
 from i2gnn.ops.triton.launch import INTERPRETED
 from i2gnn.ops.triton.lookup import lookup
 from i2gnn.ops.triton.pool import (
@@ -22,7 +23,9 @@ __all__ = [
     "INTERPRETED",
     "aggregate",
     "fits_gated_stack",
+    "fits_gine_layer",
     "gated_stack",
+    "gine_layer",
     "lookup",
     "pool_branches",
     "pool_context",

@@ -18,6 +18,7 @@ __all__ = [
     "pool_graphs",
     "pool_nodes",
     "spread_nodes",
+    "sum_context",
     "sum_nodes",
 ]
 
@@ -157,7 +158,7 @@ class PoolContext(torch.autograd.Function):
         nodes = subgraphs.num_nodes
         size = torch.empty(nodes, dtype=torch.int32, device=h.device) if mean else None
         ctx.subgraphs, ctx.size = subgraphs, size
-        return _pool_context(h, subgraphs, size)
+        return sum_context(h, subgraphs, h.dtype, size)
 
     @staticmethod
     @once_differentiable
@@ -179,13 +180,18 @@ class SpreadNodes(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         """[R, D] to [N, D]."""
-        return _pool_context(grad, ctx.subgraphs, None), None
+        return sum_context(grad, ctx.subgraphs, grad.dtype), None
 
 
-def _pool_context(h: Tensor, subgraphs: Subgraphs, size: Tensor | None) -> Tensor:
-    """Sums, or means if there is a `size` [N] to write the numbers of rows to."""
+def sum_context(
+    h: Tensor, subgraphs: Subgraphs, dtype: torch.dtype, size: Tensor | None = None
+) -> Tensor:
+    """Sums over the rows (., k, .) of each node, in another type; without gradients.
+
+    Means, if there is a `size` [N] to write the numbers of rows to.
+    """
     width = h.shape[1]
-    out = h.new_empty(subgraphs.num_nodes, width)
+    out = h.new_empty(subgraphs.num_nodes, width, dtype=dtype)
     tile = tile_for(width)
     launch(
         kernels.pool_context_kernel,

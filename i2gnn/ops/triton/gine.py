@@ -1,0 +1,385 @@
+"""A whole GIN or GINE layer, with everything that may follow it, in fused kernels.
+
+    a   = (1 + eps) [h, z] + sum over neighbours of relu([h, z] + edge)      gather
+    u   = relu(norm(a W_1 + b_1)) W_2 + b_2                                  perceptron
+    v   = relu(u W_x + q[node]) W_3 + b_3                                    mix, see `mix`
+    out = elu(norm(v)) + h
+
+Kept for the backward pass are h, and in float16 a, u and v; the embedded labels z and both hidden
+layers are computed again. The statistics of a normalisation over rows need a pass of their own.
+Those of the hidden layer a W_1, which is not kept, follow from the covariance of a.
+"""
+
+from typing import Any
+
+import torch
+import triton
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from i2gnn.ops.reference import GINELayer, LabelEmbedding, NormState, Perceptron
+from i2gnn.ops.triton import gine_kernels as kernels
+from i2gnn.ops.triton import norm_kernels
+from i2gnn.ops.triton.aggregate import MAX_TYPES, links_of
+from i2gnn.ops.triton.launch import blocks, launch
+from i2gnn.ops.triton.mix import Mix, fits_mix
+from i2gnn.ops.triton.norm import Norm, norm_code
+from i2gnn.ops.triton.rows import Labels, fill, filled, label_grad, rows_of
+from i2gnn.ops.triton.shares import programs_on, sum_shares
+from i2gnn.subgraphs.structure import Subgraphs
+
+__all__ = ["fits_gine_layer", "gine_layer"]
+
+MAX_INPUT, MAX_HIDDEN, MAX_OUTPUT = 128, 256, 64
+"""Widths up to which the weights of a perceptron fit into the memory of a processor."""
+MAX_CODES = 512
+BLOCK_H = 64
+"""Hidden units that are computed at once."""
+TILE = 64
+"""Rows of a tile: as many as a group of four warps multiplies at once."""
+
+
+def fits_gine_layer(h: Tensor, subgraphs: Subgraphs, layer: GINELayer) -> bool:
+    """Whether the kernels can take these widths, this many types and this many rows."""
+    rows, parts = subgraphs.num_rows, [h.shape[1]]
+    tables = [e.table for e in (layer.labels, layer.mix and layer.mix.gate) if e]
+    if layer.labels is not None:
+        parts.append(layer.labels.table.shape[1])
+    hidden, out = layer.mlp.weight_out.shape
+    return (
+        0 < rows * MAX_HIDDEN < 2**31
+        and len(parts) * filled(max(parts)) <= MAX_INPUT
+        and hidden <= MAX_HIDDEN
+        and out <= MAX_OUTPUT
+        and (layer.edges is None or len(layer.edges) <= MAX_TYPES)
+        and all(len(table) <= MAX_CODES for table in tables)
+        and (layer.mix is None or fits_mix(layer.mix))
+    )
+
+
+def gine_layer(
+    h: Tensor, subgraphs: Subgraphs, layer: GINELayer, edge_type: Tensor | None
+) -> Tensor:
+    """See `i2gnn.ops.gine_layer`."""
+    result: Tensor = FusedLayer.apply(  # type: ignore[no-untyped-call]
+        subgraphs, layer, edge_type, h, *_tensors(layer)
+    )
+    return result
+
+
+class FusedLayer(torch.autograd.Function):
+    """[R, D] to [R, D']; the tensors of the layer are given again, so that they get gradients."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        subgraphs: Subgraphs,
+        layer: GINELayer,
+        edge_type: Tensor | None,
+        h: Tensor,
+        *tensors: Tensor | None,
+    ) -> Tensor:
+        """Runs the pieces one after the other; each keeps what it needs."""
+        h = h.contiguous()
+        gather = Gather(subgraphs, layer, edge_type, h)
+        perceptron = TwoLayers(subgraphs, layer.mlp, gather)
+        mix = Mix(subgraphs, layer.mix, perceptron.out) if layer.mix is not None else None
+        last = perceptron.out if mix is None else mix.out
+        norm = Norm(subgraphs, layer.norm, last, layer.mlp.weight_out.shape[1], layer.activation)
+        ctx.pieces = gather, perceptron, mix, norm
+        ctx.residual = layer.residual
+        return norm.forward(h if layer.residual else None)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        """The same backwards; gradients of rows are float16, times a power of two."""
+        gather, perceptron, mix, norm = ctx.pieces
+        grad = grad.contiguous()
+        rows, scale, bias, of_norm = norm.backward(grad)
+        of_mix: tuple[Tensor | None, ...] = (None,) * 7
+        if mix is not None:
+            rows, of_mix = mix.backward(rows, scale)
+            of_mix, bias = (*of_mix, bias), None
+        rows, of_perceptron = perceptron.backward(rows, scale, bias)
+        grad_h, of_gather = gather.backward(rows, scale, grad if ctx.residual else None)
+        return None, None, None, grad_h, *of_gather, *of_perceptron, *of_mix, *of_norm
+
+
+def _tensors(layer: GINELayer) -> tuple[Tensor | None, ...]:
+    """The tensors of a layer that may need gradients, in the order of the pieces."""
+    labels = layer.labels or LabelEmbedding(None, None)  # type: ignore[arg-type]
+    mlp, mix = layer.mlp, layer.mix
+    of_norms = [(None, None) if n is None else (n.weight, n.bias) for n in (mlp.norm, layer.norm)]
+    of_mix: tuple[Tensor | None, ...] = (None,) * 7
+    if mix is not None:
+        gate = mix.gate or LabelEmbedding(None, None)  # type: ignore[arg-type]
+        of_mix = (*gate, *mix[1:])
+    first = (mlp.weight_in, mlp.bias_in, *of_norms[0], mlp.weight_out, mlp.bias_out)
+    return layer.eps, *labels, layer.edges, *first, *of_mix, *of_norms[1]
+
+
+class Gather:
+    """a = (1 + eps) x + sum over neighbours of relu(x + edge), x = [h, z]; [R, K] float16.
+
+    Each part of x is filled up to the same width, K / 2 or K.
+    """
+
+    def __init__(
+        self, subgraphs: Subgraphs, layer: GINELayer, edge_type: Tensor | None, h: Tensor
+    ) -> None:
+        self.subgraphs, self.h = subgraphs, h
+        self.labels = Labels(layer.labels, subgraphs)
+        self.widths = [h.shape[1]] + [self.labels.width] * (layer.labels is not None)
+        self.part = filled(max(self.widths))
+        self.K = self.part * len(self.widths)
+        self.eps = layer.eps
+        self.edges = None if layer.edges is None else layer.edges.contiguous()
+        self.edge_type = None if edge_type is None else edge_type.contiguous()
+        self.types = 0 if self.edges is None else len(self.edges)
+        self.a = rows_of(subgraphs, self.K)
+        block_r = max(1, 1024 // self.part)
+        for number, width in enumerate(self.widths):
+            launch(
+                kernels.gather_kernel,
+                (blocks(subgraphs.num_rows, block_r),),
+                self.a[:, number * self.part :],
+                *self._part(number),
+                *self._edges(number),
+                self.eps,
+                *links_of(subgraphs),
+                subgraphs.link_to_edge,
+                subgraphs.row_ptr,
+                subgraphs.num_rows,
+                subgraphs.num_pairs,
+                self.types,
+                **self._sizes(number, width),
+                BLOCK_R=block_r,
+            )
+
+    def backward(
+        self, grad: Tensor, scale: Tensor, add: Tensor | None
+    ) -> tuple[Tensor, tuple[Tensor | None, ...]]:
+        """[R, K] to [R, D], and the gradients of eps, labels and edges."""
+        subgraphs, programs = self.subgraphs, programs_on(grad.device, 8)
+        grad_parts = [torch.empty_like(self.h)]
+        if self.labels.width:
+            grad_parts.append(rows_of(subgraphs, self.part))
+        partial = self.h.new_empty(programs, self.types + 1, self.K)
+        block_r = max(1, 1024 // (self.part * max(1, triton.next_power_of_2(self.types) // 4)))
+        for number, width in enumerate(self.widths):
+            launch(
+                kernels.gather_grad_kernel,
+                (programs,),
+                grad_parts[number],
+                partial[:, :, number * self.part :],
+                grad[:, number * self.part :],
+                *self._part(number),
+                *self._edges(number),
+                self.eps,
+                scale,
+                add if number == 0 else None,
+                *links_of(subgraphs),
+                None if self.edges is None else subgraphs.link_to_reverse_edge,
+                subgraphs.row_ptr,
+                subgraphs.num_rows,
+                subgraphs.num_pairs,
+                **self._sizes(number, width),
+                TYPES=self.types,
+                BLOCK_R=block_r,
+            )
+        by_type = sum_shares(partial, scale)
+        grad_labels: tuple[Tensor | None, Tensor | None] = (None, None)
+        if self.labels.width:
+            grad_labels = label_grad(grad_parts[1], self.labels, scale)
+        grad_edges = None
+        if self.edges is not None:
+            grad_edges = self._real(by_type[: self.types])
+        return grad_parts[0], (by_type[-1].sum(), *grad_labels, grad_edges)
+
+    def _part(self, number: int) -> tuple[Tensor | None, ...]:
+        return (None, *self.labels.tensors) if number else (self.h, None, None, None, None)
+
+    def _edges(self, number: int) -> tuple[Tensor | None, Tensor | None]:
+        if self.edges is None:
+            return None, None
+        return self.edges[:, sum(self.widths[:number]) :], self.edge_type
+
+    def _sizes(self, number: int, width: int) -> dict[str, int]:
+        of_labels = self.labels.sizes if number else {"J": 0, "COLUMNS": 0}
+        return {
+            "D": width,
+            "K": self.K,
+            "EDGE_WIDTH": sum(self.widths),
+            "BLOCK_D": self.part,
+            **of_labels,
+        }
+
+    def _real(self, x: Tensor) -> Tensor:
+        """[n, K] to the columns that are not filled up."""
+        if sum(self.widths) == self.K:
+            return x
+        starts = range(0, self.K, self.part)
+        columns = [x[:, s : s + w] for s, w in zip(starts, self.widths, strict=True)]
+        return torch.cat(columns, dim=1)
+
+    def fill(self, weight: Tensor, rows: int) -> Tensor:
+        """[n, sum of widths] to [rows, K] float16."""
+        if sum(self.widths) == self.K:
+            return fill(weight, rows, self.K)
+        parts = [fill(part, rows, self.part) for part in torch.split(weight, self.widths, dim=1)]
+        return parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
+
+
+class TwoLayers:
+    """u = relu(norm(a W_1 + b_1)) W_2 + b_2; [R, OUT] float16."""
+
+    def __init__(self, subgraphs: Subgraphs, mlp: Perceptron, gather: Gather) -> None:
+        self.subgraphs, self.mlp, self.gather = subgraphs, mlp, gather
+        self.a, self.K = gather.a, gather.K
+        self.hidden, self.width = mlp.weight_out.shape
+        self.H, self.OUT = filled(self.hidden), filled(self.width)
+        self.block_h = min(BLOCK_H, self.H)
+        self.weight_in = gather.fill(mlp.weight_in.t(), self.H)
+        self.weight_out = fill(mlp.weight_out.t(), self.OUT, self.H)
+        self.norm = norm_code(mlp.norm)
+        self.vectors, self.spread, self.gram = self._statistics(mlp.norm)
+        self.out = rows_of(subgraphs, self.OUT)
+        launch(
+            kernels.perceptron_kernel,
+            (programs_on(self.a.device, 2),),
+            self.out,
+            self.a,
+            self.weight_in,
+            self.weight_out,
+            mlp.bias_out,
+            self.vectors,
+            *self._rows(),
+            D=self.width,
+            **self._sizes(),
+            BLOCK_H=self.block_h,
+            BLOCK_R=TILE,
+            num_warps=4,
+            num_stages=1,
+        )
+
+    def backward(
+        self, grad: Tensor, scale: Tensor, bias: Tensor | None
+    ) -> tuple[Tensor, tuple[Tensor | None, ...]]:
+        """[R, OUT] to [R, K], and the gradients of the weights; that of the last may be known."""
+        mlp, new = self.mlp, self.vectors.new_empty
+        units = self.H // self.block_h
+        programs = max(1, programs_on(grad.device, 2) // units)
+        partial = new(programs, self.H, self.K + self.OUT + 1)
+        partial_bias = new(programs, self.OUT)
+        launch(
+            kernels.perceptron_weights_grad_kernel,
+            (programs, units),
+            partial,
+            partial_bias,
+            self.a,
+            grad,
+            self.weight_in,
+            self.weight_out,
+            self.vectors,
+            *self._rows(),
+            **self._sizes(),
+            BLOCK_H=self.block_h,
+            BLOCK_R=TILE,
+            num_warps=8,
+            num_stages=1,
+        )
+        by_in, by_out, by_bias = new(self.H, self.K), new(self.OUT, self.H), new(self.OUT)
+        by_norm = new(3, self.H)
+        launch(
+            norm_kernels.hidden_grad_kernel,
+            (self.H // 8,),
+            by_in,
+            by_out,
+            by_bias,
+            by_norm,
+            self.vectors,
+            partial,
+            partial_bias,
+            self.spread,
+            self.gram,
+            self.a,
+            self.weight_in,
+            scale,
+            *self._rows(),
+            programs,
+            **self._sizes(),
+            NORM=self.norm,
+            BLOCK_H=8,
+        )
+        grad_a = torch.empty_like(self.a)
+        launch(
+            kernels.perceptron_rows_grad_kernel,
+            (programs_on(grad.device),),
+            grad_a,
+            self.a,
+            grad,
+            self.weight_in,
+            self.weight_out,
+            self.vectors,
+            *self._rows(),
+            **self._sizes(),
+            BLOCK_H=self.block_h,
+            BLOCK_R=2 * TILE,
+            num_warps=8,
+            num_stages=1,
+        )
+        weight, shift, before = by_norm[:, : self.hidden]
+        of_norm = (None, None) if mlp.norm is None else (weight, shift)
+        bias = by_bias[: self.width] if bias is None else bias
+        grad_in = self.gather._real(by_in[: self.hidden]).t()
+        grad_out = by_out[: self.width, : self.hidden].t()
+        return grad_a, (grad_in, before, *of_norm, grad_out, bias)
+
+    def _statistics(self, norm: NormState | None) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """The vectors of the hidden layer's normalisation, and what its gradient needs besides."""
+        new = self.mlp.bias_in.new_empty
+        spread = gram = None
+        if self.norm == norm_kernels.BATCH:
+            programs = programs_on(self.a.device)
+            partial = new(programs, self.K + 1, self.K)
+            launch(
+                norm_kernels.gram_kernel,
+                (programs,),
+                partial,
+                self.a,
+                *self._rows(),
+                K=self.K,
+                BLOCK_R=TILE // 2,
+                num_warps=8,
+            )
+            gram, spread = sum_shares(partial), new(self.H, self.K)
+        vectors = new(6, self.H)
+        state = (None,) * 4 if norm is None else norm[:4]
+        launch(
+            norm_kernels.hidden_statistics_kernel,
+            (self.H // 16,),
+            vectors,
+            spread,
+            gram,
+            self.a,
+            self.weight_in,
+            self.mlp.bias_in,
+            *state,
+            *self._rows(),
+            0.0 if norm is None else norm.momentum,
+            0.0 if norm is None else norm.eps,
+            D=self.hidden,
+            K=self.K,
+            H=self.H,
+            NORM=self.norm,
+            BLOCK_H=16,
+            BLOCK_K=min(32, self.K),
+        )
+        return vectors, spread, gram
+
+    def _rows(self) -> tuple[Tensor, int]:
+        return self.subgraphs.row_ptr, self.subgraphs.num_pairs
+
+    def _sizes(self) -> dict[str, int]:
+        return {"K": self.K, "H": self.H, "OUT": self.OUT}

@@ -1,0 +1,133 @@
+"""Normalisation over rows, ELU and residual behind a fused layer."""
+
+import torch
+import triton
+from torch import Tensor
+
+from i2gnn.ops.reference import NormState
+from i2gnn.ops.triton import norm_kernels as kernels
+from i2gnn.ops.triton.launch import blocks, launch
+from i2gnn.ops.triton.shares import programs_on
+from i2gnn.subgraphs.structure import Subgraphs
+
+__all__ = ["Norm", "norm_code"]
+
+NUMBERS = 2048
+"""Numbers of a tile."""
+
+
+def norm_code(norm: NormState | None) -> int:
+    """What kernels call it: none, by running statistics, by those of the batch."""
+    if norm is None:
+        return int(kernels.NONE)
+    return int(kernels.BATCH if norm.training else kernels.RUNNING)
+
+
+class Norm:
+    """out = elu(norm(p)) + h, each of the three optional; [R, OUT] float16 to [R, D] float32."""
+
+    def __init__(
+        self, subgraphs: Subgraphs, norm: NormState | None, p: Tensor, width: int, elu: bool
+    ) -> None:
+        self.subgraphs, self.p, self.width, self.elu = subgraphs, p, width, elu
+        self.OUT = p.shape[1]
+        self.block_r = max(1, NUMBERS // self.OUT)
+        self.norm = norm_code(norm)
+        self.vectors: Tensor | None = None
+        if norm is None:
+            return
+        programs, partial = programs_on(p.device), None
+        if norm.training:
+            partial = norm.weight.new_empty(programs, 2, self.OUT)
+            launch(
+                kernels.moments_kernel,
+                (programs,),
+                partial,
+                p,
+                *self._rows(),
+                H=self.OUT,
+                BLOCK_R=self.block_r,
+            )
+        self.vectors = norm.weight.new_empty(6, self.OUT)
+        launch(
+            kernels.norm_statistics_kernel,
+            (1,),
+            self.vectors,
+            partial,
+            p,
+            *norm[:4],
+            *self._rows(),
+            programs,
+            norm.momentum,
+            norm.eps,
+            D=width,
+            H=self.OUT,
+            NORM=self.norm,
+        )
+
+    def forward(self, h: Tensor | None) -> Tensor:
+        """The result, with `h` [R, D] added if given."""
+        rows = self.subgraphs.num_rows
+        out = self.p.new_empty(rows, self.width, dtype=torch.float32)
+        launch(
+            kernels.norm_elu_kernel,
+            (blocks(rows, self.block_r),),
+            out,
+            self.p,
+            self.vectors,
+            h,
+            *self._rows(),
+            rows,
+            **self._sizes(),
+        )
+        return out
+
+    def backward(self, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, tuple[Tensor | None, ...]]:
+        """[R, D] to the gradient by p, its scale, and its sum over rows; those of the norm."""
+        programs = programs_on(grad.device, 2)
+        partial = grad.new_empty(programs, 3, self.OUT)
+        launch(
+            kernels.norm_grad_sums_kernel,
+            (programs,),
+            partial,
+            grad,
+            self.p,
+            self.vectors,
+            *self._rows(),
+            **self._sizes(),
+        )
+        scale, of_norm = grad.new_empty(()), grad.new_empty(3, self.OUT)
+        launch(
+            kernels.norm_grad_vectors_kernel,
+            (1,),
+            scale,
+            self.vectors,
+            of_norm,
+            partial,
+            *self._rows(),
+            programs,
+            H=self.OUT,
+            NORM=self.norm,
+            PROGRAMS=triton.next_power_of_2(programs),
+            num_warps=8,
+        )
+        out = torch.empty_like(self.p)
+        launch(
+            kernels.norm_elu_grad_kernel,
+            (blocks(len(out), self.block_r),),
+            out,
+            grad,
+            self.p,
+            self.vectors,
+            scale,
+            *self._rows(),
+            **self._sizes(),
+        )
+        weight, bias, total = of_norm[:, : self.width]
+        return out, scale, total, (None, None) if self.vectors is None else (weight, bias)
+
+    def _rows(self) -> tuple[Tensor, int]:
+        return self.subgraphs.row_ptr, self.subgraphs.num_pairs
+
+    def _sizes(self) -> dict[str, int | bool]:
+        return {"D": self.width, "H": self.OUT, "ELU": self.elu, "BLOCK_R": self.block_r}
