@@ -2,6 +2,7 @@
 
 import statistics
 from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
 from functools import partial
 from itertools import count
 from typing import Any
@@ -76,7 +77,7 @@ class _CaseRun:
         self.device = settings.where
         batch = case.data.batch(range(case.batch_size))
         self.sizes = batch_sizes(batch)
-        recorded = settings.on_gpu and case.model.static_shapes
+        recorded = settings.on_gpu and deepcopy(case.model).to(self.device).static_shapes
         self.trained: Mode = "captured" if recorded else "eager"  # by `i2gnn.training.fit`
 
     def add(self, quantity: str, value: float | None, unit: str, **more: Any) -> None:
@@ -179,7 +180,7 @@ class _CaseRun:
         rounds, warm_up = (3, 1) if self.settings.on_gpu else (1, 0)
         works: dict[Variant, Callable[[], object]] = {}
         for variant, one in variants.items():
-            if isinstance(one, Captured) and not self.case.model.static_shapes:
+            if isinstance(one, Captured) and self.trained == "eager":
                 continue  # cannot be recorded for batches of any graphs, only for one batch
             one.prepare_epochs()
             works[variant] = partial(_next_epoch, one, count(1))

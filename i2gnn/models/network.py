@@ -11,6 +11,9 @@ from i2gnn.graphs.raw import Level
 from i2gnn.graphs.store import GraphStore
 from i2gnn.models.base import Network, check_choice
 from i2gnn.nn import (
+    PARTS,
+    GIN,
+    GINE,
     ConcatEncoder,
     EdgeReadout,
     FeatureEncoder,
@@ -292,8 +295,14 @@ class IdentifierGNN(Network):
 
     @property
     def static_shapes(self) -> bool:
-        """Whether training steps can be recorded: where `gated_stack` does all the work on rows."""
-        return self.sees_labels_alone and self.level != "edge"
+        """Whether training steps can be recorded: those of gated, GIN and GINE layers in kernels.
+
+        Batch normalisation leaves spare rows out only in fused layers.
+        """
+        if self.level == "edge" or self.virtual_node is not None:
+            return False
+        plain = all(isinstance(self._at(t).conv, GIN | GINE) for t in range(len(self.layers)))
+        return self.sees_labels_alone or (plain and ops.uses_fused(next(self.parameters())))
 
     def _label_stack(self, subgraphs: Subgraphs) -> Tensor:
         """Rows after the last layer, pooled over each subgraph, [B, D]."""
@@ -347,6 +356,8 @@ class IdentifierGNN(Network):
             branches = self.edge_readout.mlp(self._label_stack(subgraphs))  # [B, D]
         else:
             h = self.rows(subgraphs)
+            if self._reads_at_once:
+                return ops.node_states(h, self._gate_embedding(subgraphs), subgraphs)
             gate = None if self.gate is None else self.gate(self.gate_labels, subgraphs)
             branches = self.edge_readout(h, subgraphs, gate)  # [B, parts D]
             if "context" in self.parts:
@@ -357,6 +368,17 @@ class IdentifierGNN(Network):
             edges = read_edges(branches, subgraphs)  # [E, D]
             return edges if context is None else torch.cat([edges, _ends(context, subgraphs)], 1)
         return self.node_readout.pool(branches, subgraphs, context)
+
+    @property
+    def _reads_at_once(self) -> bool:
+        """Whether nodes are read from rows in all parts as means, with nothing in between."""
+        plain = isinstance(self.edge_readout.mlp, nn.Identity) and self.path_readout is None
+        return plain and self.parts == PARTS and self.pool == "mean" and self.level != "edge"
+
+    def _gate_embedding(self, subgraphs: Subgraphs) -> ops.LabelEmbedding | None:
+        if self.gate is None or self.gate_labels is None:
+            return None
+        return self.gate.embedding(self.gate_labels, subgraphs)
 
     def states(self, pooled: Tensor) -> Tensor:
         """What follows the pool, vector by vector: [N | E, D] to the same."""
