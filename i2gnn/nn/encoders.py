@@ -54,15 +54,7 @@ class LabelEncoder(nn.Module):
         The product is taken on the table of all label combinations, of which there are few, and
         not on the rows.
         """
-        table, weight = self.embedding(subgraphs, then)
-        code = subgraphs.label_code if self.tables else None
-        if weight is None:
-            assert code is not None
-            return ops.lookup(table, code)
-        assert subgraphs.resistance is not None
-        resistance = subgraphs.resistance[:, : self.distances].to(weight.dtype)
-        start = table.squeeze(0) if code is None else ops.lookup(table, code)
-        return torch.addmm(start, resistance, weight)
+        return ops.embed_labels(self.embedding(subgraphs, then), subgraphs)
 
     def embedding(
         self, subgraphs: Subgraphs, then: tuple[Tensor, Tensor] | None = None

@@ -39,12 +39,14 @@ __all__ = [
     "Reduce",
     "aggregate",
     "backend",
+    "embed_labels",
     "fits_gine_layer",
     "gated_layer",
     "gated_stack",
     "gine_layer",
     "gru_update",
     "lookup",
+    "node_states",
     "pool_branches",
     "pool_context",
     "pool_graphs",
@@ -203,6 +205,41 @@ def read_subgraphs(h: Tensor, gate: Tensor | None, subgraphs: Subgraphs) -> Tens
 
         return triton.read_subgraphs(h, gate, subgraphs)
     return reference.read_subgraphs(h, gate, subgraphs)
+
+
+def node_states(h: Tensor, gate: LabelEmbedding | None, subgraphs: Subgraphs) -> Tensor:
+    """Reads all that subgraphs say of each node: `read_subgraphs`, and the context beside it.
+
+        g[i,j,k] = sigmoid(embedded labels of (i,j,k)) * h[i,j,k], or h[i,j,k] without a gate
+        out[i]   = [mean over j of (mean of g[i,j,k] over k, g[i,j,i], g[i,j,j]), mean of h[.,.,i]]
+
+    Shapes:
+        h: [R, D].
+        returns: [N, 4 D].
+    """
+    _check_complete("node_states", subgraphs)
+    _check_length("h", h, subgraphs.num_rows)
+    if uses_fused(h):
+        from i2gnn.ops import triton
+
+        if triton.fits_node_states(h, gate, subgraphs):
+            return triton.read_node_states(h, gate, subgraphs)
+    opened = None if gate is None else torch.sigmoid(embed_labels(gate, subgraphs))
+    states = [read_subgraphs(h, opened, subgraphs), pool_context(h, subgraphs, "mean")]
+    return torch.cat(states, dim=1)
+
+
+def embed_labels(labels: LabelEmbedding, subgraphs: Subgraphs) -> Tensor:
+    """Embeds the labels of rows: z[r] = table[label code of r] + resistance[r] weight, [R, D]."""
+    table, weight = labels
+    code = subgraphs.label_code
+    if weight is None:
+        assert code is not None, "rows have no labels"
+        return lookup(table, code)
+    assert subgraphs.resistance is not None, "rows have no resistances"
+    resistance = subgraphs.resistance[:, : len(weight)].to(weight.dtype)
+    start = table.squeeze(0) if code is None else lookup(table, code)
+    return torch.addmm(start, resistance, weight)
 
 
 def spread_nodes(x: Tensor, subgraphs: Subgraphs) -> Tensor:

@@ -23,11 +23,13 @@ __all__ = [
     "Projection",
     "Reduce",
     "aggregate",
+    "embed_labels",
     "gated_layer",
     "gated_stack",
     "gine_layer",
     "gru_update",
     "lookup",
+    "node_states",
     "pool_branches",
     "pool_context",
     "pool_graphs",
@@ -255,7 +257,7 @@ def gine_layer(
 
 
 def embed_labels(labels: LabelEmbedding, subgraphs: Subgraphs) -> Tensor:
-    """Embedded labels of all rows, [R, D]."""
+    """See `i2gnn.ops.embed_labels`."""
     code = subgraphs.label_code
     if code is None:  # one row for all
         code = torch.zeros(subgraphs.num_rows, dtype=torch.int32, device=subgraphs.device)
@@ -278,11 +280,17 @@ def normalize(h: Tensor, norm: NormState | None) -> Tensor:
     )  # fmt: skip
 
 
+def node_states(h: Tensor, gate: LabelEmbedding | None, subgraphs: Subgraphs) -> Tensor:
+    """See `i2gnn.ops.node_states`."""
+    opened = None if gate is None else torch.sigmoid(embed_labels(gate, subgraphs))
+    states = [read_subgraphs(h, opened, subgraphs), pool_context(h, subgraphs, "mean")]
+    return torch.cat(states, dim=1)
+
+
 def mix_nodes(h: Tensor, subgraphs: Subgraphs, mix: NodeMix) -> Tensor:
     """[R, D] to the same."""
-    gate = None if mix.gate is None else torch.sigmoid(embed_labels(mix.gate, subgraphs))
-    states = [read_subgraphs(h, gate, subgraphs), pool_context(h, subgraphs, "mean")]
-    of_nodes = torch.addmm(mix.bias, torch.cat(states, dim=1), mix.weight_states)
+    states = node_states(h, mix.gate, subgraphs)
+    of_nodes = torch.addmm(mix.bias, states, mix.weight_states)
     hidden = torch.relu(h @ mix.weight_rows + spread_nodes(of_nodes, subgraphs))
     return torch.addmm(mix.bias_out, hidden, mix.weight_out)
 

@@ -295,6 +295,30 @@ def test_a_part_of_the_roots_has_no_node_states():
         ops.gine_layer(h, subgraphs, layer)
 
 
+def read(function, subgraphs, h, gate, dtype):
+    """States of nodes and all gradients, as float64 on the CPU."""
+    h = h.to(subgraphs.device, dtype).requires_grad_()
+    gate = convert(gate, lambda t: t.to(subgraphs.device, dtype).requires_grad_())
+    out = function(h, gate, subgraphs)
+    direction = torch.linspace(0, 99, out.numel(), dtype=dtype, device=out.device).cos()
+    loss = 1e-7 * (out * direction.view(out.shape)).sum()
+    grads = torch.autograd.grad(loss, [h, *flatten(gate)])
+    return [t.detach().double().cpu() for t in (out, *(1e7 * g for g in grads))]
+
+
+@pytest.mark.parametrize("width", [5, 16])
+@pytest.mark.parametrize("gated", [True, False])
+def test_node_states(width, gated, device):  # noqa: F811
+    subgraphs = small_subgraphs(device)
+    h = draw_rows(subgraphs.num_rows, width)
+    gate = make_embedding(subgraphs, width) if gated else None
+    exact = read(reference.node_states, subgraphs, h, gate, torch.float64)
+    with ops.backend("triton"):
+        found = read(ops.node_states, subgraphs, h, gate, torch.float32)
+    assert_close(found, exact, 1e-3)
+    assert_close(read(ops.node_states, subgraphs, h, gate, torch.float32), exact, 1e-5)
+
+
 class TestModel:
     """The paper's model for ZINC, small: all its layers take the fused path."""
 

@@ -10,6 +10,7 @@ from i2gnn.ops.triton.gated import fits_gated_stack, gated_stack
 from i2gnn.ops.triton.gine import fits_gine_layer, gine_layer
 from i2gnn.ops.triton.launch import INTERPRETED
 from i2gnn.ops.triton.lookup import lookup
+from i2gnn.ops.triton.node_states import fits_node_states, read_node_states
 from i2gnn.ops.triton.pool import (
     pool_branches,
     pool_context,
@@ -24,6 +25,7 @@ __all__ = [
     "aggregate",
     "fits_gated_stack",
     "fits_gine_layer",
+    "fits_node_states",
     "gated_stack",
     "gine_layer",
     "lookup",
@@ -31,6 +33,7 @@ __all__ = [
     "pool_context",
     "pool_graphs",
     "pool_nodes",
+    "read_node_states",
     "read_subgraphs",
     "spread_nodes",
 ]

@@ -5,7 +5,8 @@ from torch import Tensor
 
 from i2gnn.ops.reference import NodeMix
 from i2gnn.ops.triton import mix_kernels as kernels
-from i2gnn.ops.triton.launch import blocks, launch
+from i2gnn.ops.triton.launch import launch
+from i2gnn.ops.triton.node_states import node_states, node_states_grad
 from i2gnn.ops.triton.pool import sum_context
 from i2gnn.ops.triton.rows import Labels, fill, filled, label_grad, rows_of
 from i2gnn.ops.triton.shares import programs_on, sum_shares
@@ -37,8 +38,8 @@ class Mix:
         self.labels = Labels(mix.gate, subgraphs)
         self.weight_in = fill(mix.weight_rows.t(), self.M, self.OUT)
         self.weight_out = fill(mix.weight_out.t(), self.OUT, self.M)
-        self.states, self.size = self._node_states()
-        q = torch.addmm(mix.bias, self._real(self.states), mix.weight_states)
+        self.states, self.size = node_states(h, self.labels, self.width)
+        q = torch.addmm(mix.bias, self.states, mix.weight_states)
         self.q = fill(q, len(q), self.M)
         self.out = rows_of(subgraphs, self.OUT)
         launch(
@@ -87,83 +88,18 @@ class Mix:
         grad_q = sum_context(grad_hidden, self.subgraphs, torch.float32)[:, : self.hidden]
         grad_states = grad_q @ mix.weight_states.t()
         of_weights = (
-            self._real(self.states).t() @ grad_q / scale,
+            self.states.t() @ grad_q / scale,
             by_rows,
             grad_q.sum(0) / scale,
             by_out.t(),
         )
-        of_gate = self._node_states_grad(grad_h, grad_states, scale)
+        grad_gate = rows_of(self.subgraphs, OUT) if self.labels.width else None
+        node_states_grad(
+            grad_h, grad_gate, grad_states, None, grad_h, self.size, self.h, self.labels
+        )
+        of_gate = (None, None) if grad_gate is None else label_grad(grad_gate, self.labels, scale)
         return grad_h, (*of_gate, *of_weights)
-
-    def _node_states(self) -> tuple[Tensor, Tensor]:
-        """The states of nodes, [N, 4 OUT], and of how many rows their contexts are means, [N]."""
-        subgraphs, nodes = self.subgraphs, self.subgraphs.num_nodes
-        out = self.h.new_empty(nodes, 4 * self.OUT, dtype=torch.float32)
-        size = torch.empty(nodes, dtype=torch.int32, device=self.h.device)
-        launch(
-            kernels.node_states_kernel,
-            (nodes,),
-            out,
-            size,
-            self.h,
-            *self.labels.tensors,
-            subgraphs.pair_ptr,
-            subgraphs.branch_ptr,
-            subgraphs.branch_to_pair,
-            subgraphs.row_ptr,
-            *subgraphs.node_to_pair,
-            nodes,
-            **self._label_sizes(),
-            BLOCK_R=16,
-        )
-        return out, size
-
-    def _node_states_grad(
-        self, grad_h: Tensor, grad_states: Tensor, scale: Tensor
-    ) -> tuple[Tensor | None, Tensor | None]:
-        """Adds what the states give back to `grad_h`; returns the gradients of the gate."""
-        subgraphs, rows = self.subgraphs, len(grad_h)
-        grad_gate = rows_of(subgraphs, self.OUT) if self.labels.width else None
-        launch(
-            kernels.node_states_grad_kernel,
-            (blocks(rows, 16),),
-            grad_h,
-            grad_gate,
-            self._filled(grad_states),
-            grad_h,
-            self.size,
-            self.h,
-            *self.labels.tensors,
-            subgraphs.row_to_pair,
-            subgraphs.row_ptr,
-            subgraphs.pair_to_root,
-            subgraphs.pair_to_node,
-            subgraphs.pair_ptr,
-            subgraphs.branch_ptr,
-            subgraphs.branch_to_pair,
-            rows,
-            **self._label_sizes(),
-            BLOCK_R=16,
-        )
-        return (None, None) if grad_gate is None else label_grad(grad_gate, self.labels, scale)
 
     def _nodes_of_rows(self) -> tuple[Tensor, Tensor, Tensor, int]:
         s = self.subgraphs
         return s.row_to_pair, s.pair_to_node, s.row_ptr, s.num_pairs
-
-    def _label_sizes(self) -> dict[str, int]:
-        return {"D": self.OUT, "WIDTH": self.width, **self.labels.sizes}
-
-    def _real(self, states: Tensor) -> Tensor:
-        """[N, 4 OUT] to [N, 4 width]."""
-        if self.width == self.OUT:
-            return states
-        return states.view(-1, 4, self.OUT)[:, :, : self.width].flatten(1)
-
-    def _filled(self, states: Tensor) -> Tensor:
-        """[N, 4 width] to [N, 4 OUT]."""
-        if self.width == self.OUT:
-            return states.contiguous()
-        out = states.new_zeros(len(states), 4, self.OUT)
-        out[:, :, : self.width] = states.view(-1, 4, self.width)
-        return out.flatten(1)

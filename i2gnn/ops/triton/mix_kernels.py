@@ -1,8 +1,8 @@
 """Kernels of the exchange between subgraphs: node states from rows, and rows from node states.
 
 Node states are [nodes, centre, side, context], D channels each (see `i2gnn.nn.readouts`), all of
-them means; all but the context are gated by the labels of the row. Rows are float16, D wide with
-zeros where the width was filled up; node states are float32.
+them means; all but the context are gated by the labels of the row. Node states are float32, and
+rows, inside of a layer, float16 with zeros where the width was filled up.
 """
 
 from typing import Any
@@ -60,24 +60,27 @@ def node_states_kernel(
     J: tl.constexpr,
     COLUMNS: tl.constexpr,
     BLOCK_R: tl.constexpr,
+    BLOCK_D: tl.constexpr,
 ) -> None:
     """out[i] = [mean over j of (mean over k, row at k = i, row at k = j), context of i].
+
+    Rows lie D numbers apart, of which WIDTH are real; states are 4 WIDTH wide.
 
     One program per node. As a root its rows are contiguous: with d branches, the t-th belongs to
     its pair t // d and its branch t % d. For its context it walks over the rows of a block of its
     pairs in step; `size` takes their number.
     """
     node = tl.program_id(0).to(tl.int64)
-    channel = tl.arange(0, D)
+    channel = tl.arange(0, BLOCK_D)
     first_pair = tl.load(pair_ptr + node)
     pairs = (tl.load(pair_ptr + node + 1) - first_pair).to(tl.int32)
     first_branch = tl.load(branch_ptr + node)
     branches = (tl.load(branch_ptr + node + 1) - first_branch).to(tl.int32)
     rows = pairs * branches
     first_row = tl.load(row_ptr + first_pair).to(tl.int64)
-    mean = tl.zeros([BLOCK_R, D], tl.float32)
-    at_root = tl.zeros([BLOCK_R, D], tl.float32)
-    at_branch = tl.zeros([BLOCK_R, D], tl.float32)
+    mean = tl.zeros([BLOCK_R, BLOCK_D], tl.float32)
+    at_root = tl.zeros([BLOCK_R, BLOCK_D], tl.float32)
+    at_branch = tl.zeros([BLOCK_R, BLOCK_D], tl.float32)
     for begin in range(0, rows, BLOCK_R):
         t = begin + tl.arange(0, BLOCK_R)
         has = t < rows
@@ -93,7 +96,7 @@ def node_states_kernel(
     per_branch = tl.maximum(branches, 1).to(tl.float32)
     used = tl.load(pair_ptr + nodes)  # pairs after these are spare
     stop = tl.load(node_to_pair_ptr + node + 1)
-    context = tl.zeros([BLOCK_R, D], tl.float32)
+    context = tl.zeros([BLOCK_R, BLOCK_D], tl.float32)
     seen = tl.zeros([BLOCK_R], tl.int32)
     for begin in range(tl.load(node_to_pair_ptr + node), stop, BLOCK_R):
         item = begin + tl.arange(0, BLOCK_R)
@@ -106,11 +109,13 @@ def node_states_kernel(
             context += load_rows(h, first + branch, channel, branch < count, D)
     number = tl.sum(seen, 0)
     tl.store(size + node, number)
-    at = out + node * (4 * D) + channel
-    tl.store(at, tl.sum(mean, 0) / per_row)
-    tl.store(at + D, tl.sum(at_root, 0) / per_branch)
-    tl.store(at + 2 * D, tl.sum(at_branch, 0) / per_branch)
-    tl.store(at + 3 * D, tl.sum(context, 0) / tl.maximum(number, 1).to(tl.float32))
+    real = channel < WIDTH
+    at = out + node * (4 * WIDTH) + channel
+    tl.store(at, tl.sum(mean, 0) / per_row, mask=real)
+    tl.store(at + WIDTH, tl.sum(at_root, 0) / per_branch, mask=real)
+    tl.store(at + 2 * WIDTH, tl.sum(at_branch, 0) / per_branch, mask=real)
+    of_context = tl.sum(context, 0) / tl.maximum(number, 1).to(tl.float32)
+    tl.store(at + 3 * WIDTH, of_context, mask=real)
 
 
 @kernel
@@ -118,6 +123,7 @@ def node_states_grad_kernel(
     grad_h: tl.tensor,
     grad_gate: tl.tensor,
     grad: tl.tensor,
+    scale: tl.tensor,
     add: tl.tensor,
     size: tl.tensor,
     h: tl.tensor,
@@ -138,10 +144,14 @@ def node_states_grad_kernel(
     J: tl.constexpr,
     COLUMNS: tl.constexpr,
     BLOCK_R: tl.constexpr,
+    BLOCK_D: tl.constexpr,
 ) -> None:
-    """Gradients by rows, with `add` on top, and by what enters the gate; zeros for spare rows."""
+    """Gradients by rows, with `add` on top, and by what enters the gate; zeros for spare rows.
+
+    The latter are float16, BLOCK_D wide and times the scale, if `grad` does not have it already.
+    """
     row = tl.program_id(0).to(tl.int64) * BLOCK_R + tl.arange(0, BLOCK_R)
-    channel = tl.arange(0, D)
+    channel = tl.arange(0, BLOCK_D)
     there = row < rows
     pair, rank, inside = locate_rows(row, rows, row_to_pair, row_ptr)
     root = tl.load(pair_to_root + pair, mask=there, other=0)
@@ -152,20 +162,23 @@ def node_states_grad_kernel(
     branches = tl.load(branch_ptr + root + 1, mask=there, other=0) - first_branch
     second = tl.load(branch_to_pair + first_branch + rank, mask=inside, other=-1)
     number = tl.load(size + node, mask=there, other=1)
-    back = load_rows(grad, 4 * root, channel, inside, D)
+    back = load_rows(grad, 4 * root, channel, inside, WIDTH)
     back /= tl.maximum(pairs, 1).to(tl.float32)[:, None]
-    back += load_rows(grad, 4 * root + 1, channel, inside & (pair == first_pair), D)
-    back += load_rows(grad, 4 * root + 2, channel, inside & (pair == second), D)
+    back += load_rows(grad, 4 * root + 1, channel, inside & (pair == first_pair), WIDTH)
+    back += load_rows(grad, 4 * root + 2, channel, inside & (pair == second), WIDTH)
     back /= tl.maximum(branches, 1).to(tl.float32)[:, None]
-    total = load_rows(grad, 4 * node + 3, channel, inside, D)
+    total = load_rows(grad, 4 * node + 3, channel, inside, WIDTH)
     total /= tl.maximum(number, 1).to(tl.float32)[:, None]
-    total += load_rows(add, row, channel, inside, D)
+    if add is not None:
+        total += load_rows(add, row, channel, inside, D)
     if table is not None:
         gate = gate_of_rows(
             code, resistance, table, weight, row, channel, inside, WIDTH, J, COLUMNS
         )
         slope = back * load_rows(h, row, channel, inside, D) * gate * (1.0 - gate)
-        store_rows(grad_gate, row, channel, there, slope, D)
+        if scale is not None:
+            slope *= tl.load(scale)
+        store_rows(grad_gate, row, channel, there, slope, BLOCK_D)
         back *= gate
     store_rows(grad_h, row, channel, there, total + back, D)
 
