@@ -11,7 +11,6 @@ from i2gnn.graphs.raw import Level
 from i2gnn.graphs.store import GraphStore
 from i2gnn.models.base import Network, check_choice
 from i2gnn.nn import (
-    PARTS,
     GIN,
     GINE,
     ConcatEncoder,
@@ -34,6 +33,7 @@ from i2gnn.nn import (
     stack_projections,
     stack_weights,
 )
+from i2gnn.nn.readouts import PARTS
 from i2gnn.ops import Reduce
 from i2gnn.subgraphs import Subgraphs, as_subgraphs, extract_subgraphs
 from i2gnn.subgraphs.labels import parse_labels
