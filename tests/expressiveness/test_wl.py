@@ -178,6 +178,7 @@ def test_brec(options, separated):
     if root is None or not (file := root / "brec/brec_400_pairs_graph6.json").is_file():
         pytest.skip("brec/brec_400_pairs_graph6.json is not in the data root (I2GNN_DATA)")
     graphs, categories = read_brec(file)
+    assert len(categories) == 400 and categories.count("CFI") == 100
     found: Counter[str] = Counter()
     for p, category in enumerate(categories):
         first, second = color(graphs.batch([2 * p, 2 * p + 1]), **options)
