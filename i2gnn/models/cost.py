@@ -29,8 +29,8 @@ def working_set(model: IdentifierGNN, training: bool) -> Cost:
     messages, and 2 c floats, in training for every layer, where one writes them out. A GRU counts
     as a product; one without a compiled kernel keeps its gates as well.
 
-    This is an upper bound for what ops allocate, within a factor of about three; kernels that keep
-    less take less.
+    This is an upper bound of what ops allocate, for most layers within a factor of two; kernels
+    that run a whole layer or network at once take far less.
     """
     weight = next(model.parameters())
     kernels = uses_kernels(weight)

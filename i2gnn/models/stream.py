@@ -30,8 +30,9 @@ class StreamedModel(nn.Module):
 
     up to rounding, in outputs and in gradients. A part is extracted, run, read, and dropped; the
     backward pass does so again, with gradients. Memory is that of one part, which `working_set`
-    estimates and the budget bounds, beside the graphs, the weights and the outputs. A root whose
-    branches do not fit together is taken in pieces.
+    estimates and the budget bounds, beside the graphs, the weights, the outputs, and some MB per
+    thread that compiled kernels work in. A root whose branches do not fit together is taken in
+    pieces.
 
     Refused are models in which a root's result depends on other roots: batch normalisation in
     training, context readouts, pooled node states in the layers, virtual nodes; and those with
