@@ -9,7 +9,7 @@ import torch
 
 from i2gnn.errors import InputError
 
-__all__ = ["available_memory", "format_size", "parse_size"]
+__all__ = ["available_memory", "format_size", "left_in_container", "parse_size"]
 
 UNITS = {
     **{"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12},
@@ -52,12 +52,31 @@ def format_size(size: float) -> str:
 def available_memory(device: torch.device | None = None) -> int:
     """Bytes that can still be taken, on the host or on a GPU.
 
-    On the host without swapping; free pages where the system does not say.
+    On the host without swapping, and within the limit of a container; free pages where the system
+    does not say.
     """
     if device is not None and device.type == "cuda":
         return int(torch.cuda.mem_get_info(device)[0])
     try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        return next(1024 * int(line.split()[1]) for line in lines if "MemAvailable" in line)
+        free = 1024 * _field(Path("/proc/meminfo"), "MemAvailable:")
     except (OSError, StopIteration):
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
+        free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
+    left = left_in_container()
+    return free if left is None else min(free, left)
+
+
+def left_in_container(group: Path = Path("/sys/fs/cgroup")) -> int | None:
+    """Bytes below the memory limit of the control group (version 2); None without a limit."""
+    try:
+        limit = int((group / "memory.max").read_text())
+        used = int((group / "memory.current").read_text())
+        cached = _field(group / "memory.stat", "inactive_file")  # given back on demand
+    except (OSError, StopIteration, ValueError):
+        return None
+    return max(0, limit - used + cached)
+
+
+def _field(path: Path, name: str) -> int:
+    """The number behind a name in a file of such lines."""
+    lines = (line.split() for line in path.read_text().splitlines())
+    return next(int(words[1]) for words in lines if words[:1] == [name])

@@ -43,7 +43,8 @@ def predict(
     Shapes:
         returns: [n, T], the rows of the chosen graphs one after the other.
     """
-    cut = batches(data, _chosen(data, indices), batch_size, _device(model), progress)
+    bar = progress and memory_budget is None  # a streamed model has its own, over roots
+    cut = batches(data, _chosen(data, indices), batch_size, _device(model), bar)
     return run_model(model, _forward(model, memory_budget, progress), cut, scaling)[0]
 
 
@@ -63,7 +64,8 @@ def evaluate(
     Takes the arguments of `predict`, and the names of the metrics. Without `scaling`, a
     normalised error is the plain one.
     """
-    cut = batches(data, _chosen(data, indices), batch_size, _device(model), progress)
+    bar = progress and memory_budget is None  # a streamed model has its own, over roots
+    cut = batches(data, _chosen(data, indices), batch_size, _device(model), bar)
     forward = _forward(model, memory_budget, progress)
     prediction, target = run_model(model, forward, cut, scaling)
     if target is None:
