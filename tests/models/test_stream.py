@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from i2gnn import GraphStore, InputError, ops
-from i2gnn.models import I2GNN, I3GNN, MPNN, IdentifierGNN, StreamedModel, SubgraphMPNN
+from i2gnn.models import I2GNN, I3GNN, IDGNN, MPNN, IdentifierGNN, StreamedModel, SubgraphMPNN
 from i2gnn.models.cost import working_set
 from i2gnn.nn import CONVS
 from i2gnn.subgraphs import SubgraphsTooLarge, count_subgraphs, extract_subgraphs
@@ -69,7 +69,7 @@ def assert_streams(model: IdentifierGNN, graphs: GraphStore, budget: int) -> Non
 
 @pytest.mark.parametrize("pool", ["sum", "mean"])
 @pytest.mark.parametrize("level", ["node", "edge", "graph"])
-@pytest.mark.parametrize("kind", [SubgraphMPNN, I2GNN])
+@pytest.mark.parametrize("kind", [IDGNN, SubgraphMPNN, I2GNN])
 def test_outputs_and_gradients_do_not_depend_on_the_budget(kind, level, pool):
     graphs = awkward()
     model = build(kind, level=level, pool=pool)
