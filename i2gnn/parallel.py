@@ -115,13 +115,14 @@ def _cut(count: int, weights: npt.NDArray[np.integer[Any]] | None, chunks: int) 
 def _pool(threads: int, process: int) -> ThreadPoolExecutor:
     """One pool per process: threads do not live on in a forked child.
 
-    PyTorch's ops start no further threads inside it: `set_num_threads` holds for the calling
-    thread, and for threads that begin later, hence the second call.
+    PyTorch's ops start no further threads inside it. `set_num_threads` holds for the calling
+    thread and for those that first ask for it later, hence the order of these calls.
     """
     pool = ThreadPoolExecutor(threads, thread_name_prefix="i2gnn")
     begun = threading.Barrier(threads + 1)
 
     def begin() -> None:
+        torch.get_num_threads()
         torch.set_num_threads(1)
         begun.wait()
 
