@@ -269,14 +269,12 @@ class TwoLayers:
         """[R, OUT] to [R, K], and the gradients of the weights; that of the last may be known."""
         mlp, new = self.mlp, self.vectors.new_empty
         units = self.H // self.block_h
-        programs = max(1, programs_on(grad.device, 2) // units)
-        partial = new(programs, self.H, self.K + self.OUT + 1)
-        partial_bias = new(programs, self.OUT)
+        programs = max(1, programs_on(grad.device) // units)
+        partial = new(programs, self.K + self.OUT + 1, self.H)
         launch(
             kernels.perceptron_weights_grad_kernel,
             (programs, units),
             partial,
-            partial_bias,
             self.a,
             grad,
             self.weight_in,
@@ -285,22 +283,21 @@ class TwoLayers:
             *self._rows(),
             **self._sizes(),
             BLOCK_H=self.block_h,
-            BLOCK_R=TILE,
+            BLOCK_R=2 * TILE,
+            STAGES=2,
             num_warps=8,
-            num_stages=1,
+            num_stages=2,
         )
-        by_in, by_out, by_bias = new(self.H, self.K), new(self.OUT, self.H), new(self.OUT)
+        by_in, by_out = new(self.H, self.K), new(self.OUT, self.H)
         by_norm = new(3, self.H)
         launch(
             norm_kernels.hidden_grad_kernel,
             (self.H // 8,),
             by_in,
             by_out,
-            by_bias,
             by_norm,
             self.vectors,
             partial,
-            partial_bias,
             self.spread,
             self.gram,
             self.a,
@@ -331,7 +328,7 @@ class TwoLayers:
         )
         weight, shift, before = by_norm[:, : self.hidden]
         of_norm = (None, None) if mlp.norm is None else (weight, shift)
-        bias = by_bias[: self.width] if bias is None else bias
+        bias = self._sums(grad, scale)[: self.width] if bias is None else bias
         grad_in = self.gather._real(by_in[: self.hidden]).t()
         grad_out = by_out[: self.width, : self.hidden].t()
         return grad_a, (grad_in, before, *of_norm, grad_out, bias)
@@ -377,6 +374,22 @@ class TwoLayers:
             BLOCK_K=min(32, self.K),
         )
         return vectors, spread, gram
+
+    def _sums(self, x: Tensor, scale: Tensor) -> Tensor:
+        """The sums over the rows of [R, OUT] scaled float16."""
+        programs = programs_on(x.device, 2)
+        partial = scale.new_empty(programs, self.OUT)
+        launch(
+            norm_kernels.column_sums_kernel,
+            (programs,),
+            partial,
+            x,
+            *self._rows(),
+            D=self.OUT,
+            BLOCK_R=2 * TILE,
+            num_warps=8,
+        )
+        return sum_shares(partial, scale)
 
     def _rows(self) -> tuple[Tensor, int]:
         return self.subgraphs.row_ptr, self.subgraphs.num_pairs

@@ -170,9 +170,7 @@ def gather_grad_kernel(
     """Gradient by x, and shares of those by `edges` and eps.
 
     Links are symmetric, so sender l finds its receivers in its own links; its message to k ran
-    over the edge k <- l, the reverse of the one that the link l <- k names. Whether x[l] + edges[t]
-    is positive does not depend on the receiver, so a sender adds up, type by type, what its
-    receivers give back; that sum, where positive, belongs to both gradients. A program leaves in
+    over the edge k <- l, the reverse of the one that the link l <- k names. A program leaves in
     `partial` [TYPES + 1, K] its share by type and, last, that of sum of grad_a x.
 
     The gradient by embedded labels stays scaled, in float16 and filled up to BLOCK_D; that by
@@ -185,40 +183,45 @@ def gather_grad_kernel(
     share = ()
     for _ in tl.static_range(TYPES):
         share = share + (tl.zeros([BLOCK_R, BLOCK_D], tl.float32),)  # type: ignore[assignment]
-    for t in range(tl.program_id(0), tl.cdiv(rows, BLOCK_R), tl.num_programs(0)):
-        row = (t * BLOCK_R + tl.arange(0, BLOCK_R)).to(tl.int64)
-        first, count, rank = links_of_rows(row, rows, first_link, link_count, row_rank)
+    step = tl.num_programs(0)
+    row_next = (tl.program_id(0) * BLOCK_R + tl.arange(0, BLOCK_R)).to(tl.int64)
+    first_next, count_next, rank_next = links_of_rows(
+        row_next, rows, first_link, link_count, row_rank
+    )
+    for _ in range(tl.program_id(0), tl.cdiv(rows, BLOCK_R), step):
+        row = row_next
+        first = first_next
+        count = count_next
+        rank = rank_next
+        row_next = row + step * BLOCK_R
+        first_next, count_next, rank_next = links_of_rows(
+            row_next, rows, first_link, link_count, row_rank
+        )
         inside = row < used
         own = part_of_rows(x, code, resistance, table, weight, row, channel, inside, D, J, COLUMNS)
         back = load_rows(grad_a, row, channel, inside, K)
         own_share += back * own
         total = factor * back
-        by_type = ()
-        for _ in tl.static_range(TYPES):
-            by_type = by_type + (tl.zeros([BLOCK_R, BLOCK_D], tl.float32),)  # type: ignore[assignment]
         for begin in range(0, tl.max(count), UNROLL):
-            for step in tl.static_range(UNROLL):
-                has = begin + step < count
-                link = first + begin + step
+            for i in tl.static_range(UNROLL):
+                has = begin + i < count
+                link = first + begin + i
                 receiver = tl.load(link_to_row + link, mask=has, other=0) + rank
                 back = load_rows(grad_a, receiver, channel, has, K)
-                if TYPES == 0:
-                    total += back
-                else:
+                if TYPES > 0:
                     edge = tl.load(link_to_reverse_edge + link, mask=has, other=0)
                     kind = tl.load(edge_type + edge, mask=has, other=-1)
-                    added = ()
-                    for i in tl.static_range(TYPES):
-                        new = by_type[i] + tl.where((kind == i)[:, None], back, 0.0)
-                        added = added + (new,)  # type: ignore[assignment]
-                    by_type = added
-        summed = ()
-        for i in tl.static_range(TYPES):
-            edge = tl.load(edges + i * EDGE_WIDTH + channel, mask=channel < D, other=0.0)
-            given = tl.where(own + edge[None, :] <= 0, 0.0, by_type[i])
-            total += given
-            summed = summed + (share[i] + given,)  # type: ignore[assignment]
-        share = summed
+                    known = (kind >= 0) & (kind < TYPES)
+                    at = kind.to(tl.int64)[:, None] * EDGE_WIDTH + channel[None, :]
+                    mask = known[:, None] & (channel < D)[None, :]
+                    message = own + tl.load(edges + at, mask=mask, other=0.0)
+                    back = tl.where(message <= 0, 0.0, back)
+                    summed = ()
+                    for j in tl.static_range(TYPES):
+                        new = share[j] + tl.where((kind == j)[:, None], back, 0.0)
+                        summed = summed + (new,)  # type: ignore[assignment]
+                    share = summed
+                total += back
         if x is None:
             at = row[:, None] * BLOCK_D + channel[None, :]
             tl.store(grad_x + at, total, mask=(row < rows)[:, None])
@@ -316,7 +319,6 @@ def perceptron_kernel(
 @kernel
 def perceptron_weights_grad_kernel(
     partial: tl.tensor,
-    partial_bias: tl.tensor,
     a: tl.tensor,
     grad: tl.tensor,
     weight_in: tl.tensor,
@@ -329,45 +331,37 @@ def perceptron_weights_grad_kernel(
     OUT: tl.constexpr,
     BLOCK_H: tl.constexpr,
     BLOCK_R: tl.constexpr,
+    STAGES: tl.constexpr,
 ) -> None:
     """Products with the gradient by the hidden layer, over all rows; one block of units a program.
 
-    With dy [R, H] the gradient by scale * (a W_in) + shift, and y its positive part: `partial`
-    gets per hidden unit dy' a, y' grad and the sum of dy, K + OUT + 1 numbers; `partial_bias` the
-    sums of grad, [OUT].
+    With dy [R, H] the gradient by scale * (a W_in) + shift, and y its positive part, `partial`
+    gets a' dy, grad' y and the sums of dy below each other, [K + OUT + 1, H].
     """
     unit = tl.program_id(1) * BLOCK_H + tl.arange(0, BLOCK_H)
     k = tl.arange(0, K)
     o = tl.arange(0, OUT)
     into = block(weight_in, unit, k, K)
     outof = block(weight_out, o, unit, H)
-    by_in = tl.zeros([BLOCK_H, K], tl.float32)
-    by_out = tl.zeros([BLOCK_H, OUT], tl.float32)
+    by_in = tl.zeros([K, BLOCK_H], tl.float32)
+    by_out = tl.zeros([OUT, BLOCK_H], tl.float32)
     sums = tl.zeros([BLOCK_R, BLOCK_H], tl.float32)
-    bias = tl.zeros([BLOCK_R, OUT], tl.float32)
     rows = tl.load(row_ptr + pairs).to(tl.int32)
-    step = tl.num_programs(0)
-    x_next = load_tile(a, tl.program_id(0), rows, K, BLOCK_R)
-    g_next = load_tile(grad, tl.program_id(0), rows, OUT, BLOCK_R)
-    for t in range(tl.program_id(0), tl.cdiv(rows, BLOCK_R), step):
-        x = x_next
-        g = g_next
-        x_next = load_tile(a, t + step, rows, K, BLOCK_R)
-        g_next = load_tile(grad, t + step, rows, OUT, BLOCK_R)
+    for t in tl.range(
+        tl.program_id(0), tl.cdiv(rows, BLOCK_R), tl.num_programs(0), num_stages=STAGES
+    ):
+        x = load_tile(a, t, rows, K, BLOCK_R)
+        g = load_tile(grad, t, rows, OUT, BLOCK_R)
         y = tl.dot(x, tl.trans(into))
         y = y * tl.load(vectors + unit)[None, :] + tl.load(vectors + H + unit)[None, :]
         dy = tl.where(y > 0, tl.dot(g, outof), 0.0).to(tl.float16)
-        by_in = tl.dot(tl.trans(dy), x, by_in)
-        by_out = tl.dot(tl.trans(tl.maximum(y, 0.0).to(tl.float16)), g, by_out)
         sums += dy.to(tl.float32)
-        bias += g.to(tl.float32)
-    width: tl.constexpr = K + OUT + 1
-    out = partial + (tl.program_id(0) * H + unit) * width
-    tl.store(out[:, None] + k[None, :], by_in)
-    tl.store(out[:, None] + K + o[None, :], by_out)
-    tl.store(out + K + OUT, tl.sum(sums, 0))
-    if tl.program_id(1) == 0:
-        tl.store(partial_bias + tl.program_id(0) * OUT + o, tl.sum(bias, 0))
+        by_in = tl.dot(tl.trans(x), dy, by_in)
+        by_out = tl.dot(tl.trans(g), tl.maximum(y, 0.0).to(tl.float16), by_out)
+    out = partial + tl.program_id(0) * ((K + OUT + 1) * H) + unit
+    tl.store(out[None, :] + k[:, None] * H, by_in)
+    tl.store(out[None, :] + (K + o)[:, None] * H, by_out)
+    tl.store(out + (K + OUT) * H, tl.sum(sums, 0))
 
 
 @kernel

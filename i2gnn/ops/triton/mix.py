@@ -81,8 +81,9 @@ class Mix:
             D=OUT,
             M=M,
             BLOCK_R=TILE,
+            STAGES=2,
             num_warps=8,
-            num_stages=1,
+            num_stages=2,
         )
         by_rows, by_out = sum_shares(partial, scale)[:, : self.width, : self.hidden]
         grad_q = sum_context(grad_hidden, self.subgraphs, torch.float32)[:, : self.hidden]

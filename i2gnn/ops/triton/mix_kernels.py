@@ -9,7 +9,7 @@ from typing import Any
 
 import triton.language as tl
 
-from i2gnn.ops.triton.gated_kernels import block, sigmoid, tile
+from i2gnn.ops.triton.gated_kernels import block, sigmoid
 from i2gnn.ops.triton.gine_kernels import embed, load_tile, store_tile
 from i2gnn.ops.triton.launch import kernel
 from i2gnn.ops.triton.tiles import load_rows, locate_rows, store_rows
@@ -228,7 +228,7 @@ def mix_kernel(
         node = node_next
         x_next = load_tile(h, t + step, rows, D, BLOCK_R)
         node_next = nodes_of_tile(t + step, rows, row_to_pair, pair_to_node, BLOCK_R)
-        y = tl.dot(x, tl.trans(into), block(q, node, m, M).to(tl.float32))
+        y = tl.dot(x, tl.trans(into)) + block(q, node, m, M).to(tl.float32)
         total = tl.dot(tl.maximum(y, 0.0).to(tl.float16), tl.trans(outof))
         total += tl.load(bias_out + d, mask=d < WIDTH, other=0.0)[None, :]
         store_tile(out, t, rows, total, D, BLOCK_R)
@@ -251,6 +251,7 @@ def mix_grad_kernel(
     D: tl.constexpr,
     M: tl.constexpr,
     BLOCK_R: tl.constexpr,
+    STAGES: tl.constexpr,
 ) -> None:
     """Gradients by h and by the hidden layer, [R, D] and [R, M], which is computed again.
 
@@ -263,12 +264,13 @@ def mix_grad_kernel(
     by_in = tl.zeros([D, M], tl.float32)
     by_out = tl.zeros([D, M], tl.float32)
     rows = tl.load(row_ptr + pairs).to(tl.int32)
-    for t in range(tl.program_id(0), tl.cdiv(rows, BLOCK_R), tl.num_programs(0)):
-        row = t * BLOCK_R + tl.arange(0, BLOCK_R)
+    for t in tl.range(
+        tl.program_id(0), tl.cdiv(rows, BLOCK_R), tl.num_programs(0), num_stages=STAGES
+    ):
         node = nodes_of_tile(t, rows, row_to_pair, pair_to_node, BLOCK_R)
-        x = tile(h, row, d, row < rows, D)
-        g = tile(grad, row, d, row < rows, D)
-        y = tl.dot(x, tl.trans(into), block(q, node, m, M).to(tl.float32))
+        x = load_tile(h, t, rows, D, BLOCK_R)
+        g = load_tile(grad, t, rows, D, BLOCK_R)
+        y = tl.dot(x, tl.trans(into)) + block(q, node, m, M).to(tl.float32)
         dy = tl.where(y > 0, tl.dot(g, outof), 0.0).to(tl.float16)
         store_tile(grad_hidden, t, rows, dy, M, BLOCK_R)
         by_in = tl.dot(tl.trans(x), dy, by_in)

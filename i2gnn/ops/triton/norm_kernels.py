@@ -21,9 +21,10 @@ import triton.language as tl
 
 from i2gnn.ops.triton.gated_kernels import tile
 from i2gnn.ops.triton.launch import kernel
-from i2gnn.ops.triton.shares import add_shares
+from i2gnn.ops.triton.shares import add_shares, sum_few
 
 __all__ = [
+    "column_sums_kernel",
     "gram_kernel",
     "hidden_grad_kernel",
     "hidden_statistics_kernel",
@@ -222,11 +223,9 @@ def hidden_statistics_kernel(
 def hidden_grad_kernel(
     grad_in: tl.tensor,
     grad_out: tl.tensor,
-    grad_bias: tl.tensor,
     grads: tl.tensor,
     vectors: tl.tensor,
     partial: tl.tensor,
-    partial_bias: tl.tensor,
     spread: tl.tensor,
     gram: tl.tensor,
     a: tl.tensor,
@@ -250,13 +249,13 @@ def hidden_grad_kernel(
     unit = tl.program_id(0) * BLOCK_H + tl.arange(0, BLOCK_H)
     k = tl.arange(0, K)
     o = tl.arange(0, OUT)
-    width: tl.constexpr = K + OUT + 1
-    at = unit * width
     real = unit < H
-    apart = H * width
-    by_in = add_shares(partial, at[:, None] + k[None, :], real[:, None], programs, apart)
-    by_out = add_shares(partial + K, at[:, None] + o[None, :], real[:, None], programs, apart)
-    total = add_shares(partial + K + OUT, at, real, programs, apart)
+    apart = (K + OUT + 1) * H
+    at = unit[:, None] + k[None, :] * H
+    by_in = add_shares(partial, at, real[:, None], programs, apart)
+    at = unit[:, None] + (K + o)[None, :] * H
+    by_out = add_shares(partial, at, real[:, None], programs, apart)
+    total = add_shares(partial + (K + OUT) * H, unit, real, programs, apart)
     rows = tl.load(row_ptr + pairs).to(tl.int32)
     unscale = tl.load(scale_of_grad)
     scale = tl.load(vectors + unit)
@@ -275,12 +274,28 @@ def hidden_grad_kernel(
     at = unit[:, None] * K + k[None, :]
     tl.store(grad_in + at, scale[:, None] * by_in / unscale)
     tl.store(grad_out + o[None, :] * H + unit[:, None], by_out / unscale)
-    if tl.program_id(0) == 0:
-        bias = add_shares(partial_bias, o, o < OUT, programs, OUT)
-        tl.store(grad_bias + o, bias / unscale)
 
 
 # -- behind a layer: p is written out --------------------------------------------------------------
+
+
+@kernel
+def column_sums_kernel(
+    partial: tl.tensor,
+    x: tl.tensor,
+    row_ptr: tl.tensor,
+    pairs: int,
+    D: tl.constexpr,
+    BLOCK_R: tl.constexpr,
+) -> None:
+    """Shares of the sum of x over the rows, [D]."""
+    channel = tl.arange(0, D)
+    rows = tl.load(row_ptr + pairs).to(tl.int32)
+    sums = tl.zeros([BLOCK_R, D], tl.float32)
+    for t in range(tl.program_id(0), tl.cdiv(rows, BLOCK_R), tl.num_programs(0)):
+        row = t * BLOCK_R + tl.arange(0, BLOCK_R)
+        sums += tile(x, row, channel, row < rows, D).to(tl.float32)
+    tl.store(partial + tl.program_id(0) * D + channel, tl.sum(sums, 0))
 
 
 @kernel
@@ -334,10 +349,9 @@ def norm_statistics_kernel(
     mean = tl.zeros([H], tl.float32)
     var = tl.zeros([H], tl.float32)
     if NORM == BATCH:
-        real = channel < H
         n = tl.maximum(rows, 1).to(tl.float32)
-        mean = add_shares(partial, channel, real, programs, 2 * H) / n
-        var = add_shares(partial + H, channel, real, programs, 2 * H) / n
+        mean = sum_few(partial, channel, programs, 2 * H) / n
+        var = sum_few(partial + H, channel, programs, 2 * H) / n
         var = tl.maximum(var - mean * mean, 0.0)
         mean += tl.load(p + channel).to(tl.float32)
     bias = tl.zeros([H], tl.float32)
@@ -455,11 +469,11 @@ def norm_grad_vectors_kernel(
     program = tl.arange(0, PROGRAMS)
     at = (program * 3 * H)[:, None] + 2 * H + channel[None, :]
     largest = tl.max(tl.load(partial + at, mask=(program < programs)[:, None], other=0.0), 0)
-    total = add_shares(partial, channel, channel < H, programs, 3 * H)
+    total = sum_few(partial, channel, programs, 3 * H)
     if vectors is None:
         tl.store(grads + 2 * H + channel, total)
     else:
-        product = add_shares(partial + H, channel, channel < H, programs, 3 * H)
+        product = sum_few(partial + H, channel, programs, 3 * H)
         rows = tl.load(row_ptr + pairs).to(tl.int32)
         largest *= tl.abs(tl.load(vectors + channel))
         store_grads(vectors, grads, channel, total, product, rows, 1.0, H, NORM)

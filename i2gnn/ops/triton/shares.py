@@ -8,10 +8,12 @@ from torch import Tensor
 
 from i2gnn.ops.triton.launch import INTERPRETED, blocks, kernel, launch
 
-__all__ = ["add_shares", "programs_on", "sum_shares"]
+__all__ = ["add_shares", "programs_on", "sum_few", "sum_shares"]
 
 IN_FLIGHT = tl.constexpr(8)
-"""Shares whose loads are in flight at once."""
+"""Shares of many numbers whose loads are in flight at once."""
+FEW_IN_FLIGHT = tl.constexpr(128)
+"""The same of few numbers."""
 TOGETHER = tl.constexpr(16)
 """Shares that `sum_shares_kernel` reads together."""
 
@@ -52,6 +54,18 @@ def add_shares(
             there = wanted & (program < programs)
             total += tl.load(partial + program * apart + at, mask=there, other=0.0)
     return total
+
+
+@kernel
+def sum_few(partial: tl.tensor, at: tl.tensor, programs: tl.tensor, apart: tl.tensor) -> Any:
+    """Sum of partial[program * apart + at] over the programs, for few places `at` [n]."""
+    which = tl.arange(0, FEW_IN_FLIGHT)
+    total = tl.zeros([FEW_IN_FLIGHT, at.shape[0]], tl.float32)
+    for begin in range(0, programs, FEW_IN_FLIGHT):
+        program = begin + which
+        place = (program * apart)[:, None] + at[None, :]
+        total += tl.load(partial + place, mask=(program < programs)[:, None], other=0.0)
+    return tl.sum(total, 0)
 
 
 @kernel
