@@ -14,7 +14,7 @@ from i2gnn.graphs.store import GraphStore
 from i2gnn.parallel import chunks_for, run_chunks
 from i2gnn.subgraphs import cache
 from i2gnn.subgraphs.labels import attach_labels, parse_labels
-from i2gnn.subgraphs.neighborhood import induced, neighborhood
+from i2gnn.subgraphs.neighborhood import induced, neighborhood, no_places
 from i2gnn.subgraphs.sizes import SubgraphSizes, count_subgraphs
 from i2gnn.subgraphs.structure import AXES, Subgraphs
 
@@ -102,7 +102,8 @@ def cut_out(
 
     `roots` are ascending, and so are those returned; for `places` see `induced`.
     """
-    nodes = neighborhood(graphs, roots, hops)
+    places = no_places(graphs) if places is None else places
+    nodes = neighborhood(graphs, roots, hops, places)
     seen, edges = induced(graphs, nodes, places)
     return seen, torch.searchsorted(nodes, roots), edges
 

@@ -1,6 +1,6 @@
-"""Compiled loops over roots: breadth-first search, distances, resistance.
+"""Compiled loops: breadth-first search, distances, resistance.
 
-Each handles a range of roots and writes only what belongs to them.
+Those that take a range of roots write only what belongs to them.
 """
 
 import numpy as np
@@ -8,7 +8,14 @@ import numpy.typing as npt
 
 from i2gnn.parallel import jit
 
-__all__ = ["count_pairs", "fill_pairs", "label_distances", "label_resistances"]
+__all__ = [
+    "count_pairs",
+    "fill_pairs",
+    "find_nodes",
+    "keep_edges",
+    "label_distances",
+    "label_resistances",
+]
 
 Ints = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
@@ -206,6 +213,57 @@ def label_resistances(
                     else:
                         value = inverse[a, a] + inverse[k, k] - 2.0 * inverse[a, k]
                         resistance[r, column] = value
+
+
+@jit
+def find_nodes(
+    hops: int, roots: Ints, edge_ptr: Ints, neighbor: Ints, places: Ints, nodes: Ints
+) -> int:
+    """Writes the nodes within `hops` steps of the roots, in order of discovery; returns how many.
+
+    Their places, which were negative, become 0.
+    """
+    head, tail = 0, 0
+    for i in roots:
+        if places[i] < 0:
+            places[i] = 0
+            nodes[tail] = i
+            tail += 1
+    for _ in range(hops):
+        level_end = tail
+        while head < level_end:
+            for e in range(edge_ptr[nodes[head]], edge_ptr[nodes[head] + 1]):
+                k = neighbor[e]
+                if places[k] < 0:
+                    places[k] = 0
+                    nodes[tail] = k
+                    tail += 1
+            head += 1
+    return tail
+
+
+@jit
+def keep_edges(
+    nodes: Ints,
+    edge_ptr: Ints,
+    neighbor: Ints,
+    places: Ints,
+    degree: Ints,
+    edges: Ints,
+    neighbor_place: Ints,
+) -> int:
+    """Writes the edges among nodes that have places, with the sender's place; returns how many."""
+    q = 0
+    for position in range(len(nodes)):
+        before = q
+        for e in range(edge_ptr[nodes[position]], edge_ptr[nodes[position] + 1]):
+            place = places[neighbor[e]]
+            if place >= 0:
+                edges[q] = e
+                neighbor_place[q] = place
+                q += 1
+        degree[position] = q - before
+    return q
 
 
 @jit
