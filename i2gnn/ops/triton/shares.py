@@ -10,7 +10,7 @@ from i2gnn.ops.triton.launch import INTERPRETED, blocks, kernel, launch
 
 __all__ = ["add_shares", "programs_on", "sum_few", "sum_shares"]
 
-IN_FLIGHT = tl.constexpr(8)
+IN_FLIGHT = tl.constexpr(1 if INTERPRETED else 8)
 """Shares of many numbers whose loads are in flight at once."""
 FEW_IN_FLIGHT = tl.constexpr(128)
 """The same of few numbers."""
