@@ -122,7 +122,7 @@ def count_subgraphs(
     """
     from i2gnn.subgraphs import kernels
 
-    host = graphs.to("cpu")
+    host = graphs if graphs.device.type == "cpu" else graphs.to("cpu")
     if roots is None:
         roots = torch.arange(host.num_nodes)
     pairs = np.zeros(len(roots), dtype=np.int64)

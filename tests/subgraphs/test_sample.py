@@ -106,3 +106,18 @@ def test_mistakes_are_named():
         select_branches(extract_subgraphs(graphs, hops=1, identifiers=1), chosen)
     with pytest.raises(ValueError, match="a sample already"):
         select_branches(select_branches(extract_subgraphs(graphs, hops=1), chosen), chosen)
+
+
+def test_the_kernel_weights_sums_like_the_reference():
+    pytest.importorskip("triton", reason="Triton is not installed")
+    device = "cuda" if torch.cuda.is_available() else "cpu"  # interpreted
+    graphs = random_graphs(3, seed=2, nodes=(5, 8), p=0.6)
+    whole = extract_subgraphs(graphs, hops=1).to(device)
+    sampled = select_branches(whole, draw_branches(graphs, 2, 0))
+    h = torch.randn(sampled.num_branches, 5, device=device)
+    for reduce in ("sum", "mean"):
+        with ops.backend("triton"):
+            found = ops.pool_branches(h, sampled, reduce)
+        with ops.backend("reference"):
+            expected = ops.pool_branches(h, sampled, reduce)
+        torch.testing.assert_close(found, expected)
