@@ -8,7 +8,8 @@ separation by one draw of weights is a separation; a tie must be one for all.
 What would hide separations: saturation, so there are no gates (GIN, as in the paper's Table 1), and
 pools are means, which keep numbers near 1 where sums of sums drown small differences; too few
 layers, so there are five, more than any of the pairs needs; weights that let differences fade from
-layer to layer (most of all in PPGN's products of nearly constant matrices), so these are larger.
+layer to layer (most of all in PPGN's products of nearly constant matrices), so these are larger;
+ego-nets that are the whole of a dense graph, so those of SR25 have the least radius.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,17 +22,18 @@ from torch import Tensor
 from i2gnn.data import with_structures
 from i2gnn.expressiveness import color, color_subgraphs
 from i2gnn.expressiveness.pairs import join
+from i2gnn.expressiveness.wl import Test
 from i2gnn.graphs import GraphStore
 from i2gnn.models import REGISTRY, Network
 from tests.helpers import permute
 
 Level = Literal["node", "graph"]
 Pairs = Sequence[tuple[int, int]]
+Exact = Callable[[Network, GraphStore, Level], Any]
 
 SEEDS = range(3)
 ROUNDING = 1e-15
 TIE, SEPARATION = 30, 1e4
-HOPS = 3
 ZINC_READOUT = "nodes+center+side+context"
 
 
@@ -48,18 +50,18 @@ class Subject:
     """
 
     name: str
-    exact: Callable[[Network, GraphStore, Level], Any]
+    exact: Exact
     options: Mapping[str, Any] = field(default_factory=dict)
     gain: float = 1.0
     tight: bool = True
 
-    def build(self, seed: int, level: Level, node_types: tuple[int, ...]) -> Network:
+    def build(self, seed: int, **arguments: Any) -> Network:
         entry = REGISTRY[self.name]
-        common = {"hidden_channels": 16, "num_layers": 5, "hops": HOPS, "conv": "gin"}
-        common |= {"norm": "none", "pool": "mean", "out_channels": 8}
-        common = {k: v for k, v in common.items() if k in entry.arguments} | dict(self.options)
+        options = {"hidden_channels": 16, "num_layers": 5, "hops": 3, "conv": "gin"}
+        options |= {"norm": "none", "pool": "mean", "out_channels": 8} | self.options | arguments
         torch.manual_seed(seed)
-        model = entry.build(**common, level=level, node_types=node_types).double().eval()
+        taken = {name: value for name, value in options.items() if name in entry.arguments}
+        model = entry.build(**taken).double().eval()
         with torch.no_grad():
             for weight in model.parameters():
                 if weight.dim() > 1:
@@ -67,16 +69,24 @@ class Subject:
         return model
 
 
-def _by_rows(**options: Any) -> Callable[..., Any]:
+def _by(test: Test) -> Exact:
+    """A test of whole graphs, with the features that the model sees."""
+    return lambda model, graphs, level: color(
+        with_structures(graphs, model.structures), test, level=level
+    )
+
+
+def _by_rows(**options: Any) -> Exact:
     """Identifier-WL on the subgraphs that the model itself extracts."""
     return lambda model, graphs, level: color_subgraphs(
         model.extract(graphs), level=level, **options
     )
 
 
-def _by(test: str, **options: Any) -> Callable[..., Any]:
+def _by_roots(labels: str) -> Exact:
+    """One identifier in the ego-nets of the model."""
     return lambda model, graphs, level: color(
-        with_structures(graphs, model.structures), test, level=level, **options
+        graphs, identifiers=1, hops=model.hops, labels=labels, level=level
     )
 
 
@@ -85,7 +95,7 @@ SUBJECTS = {
     "mpnn, virtual node": Subject("mpnn", _by("1-wl"), {"virtual_node": True}),
     "pna": Subject("pna", _by("1-wl")),
     "gsn": Subject("gsn", _by("1-wl")),
-    "idgnn": Subject("idgnn", _by("identifier-wl", identifiers=1, hops=HOPS, labels="identity")),
+    "idgnn": Subject("idgnn", _by_roots("identity")),
     "subgraph_mpnn": Subject("subgraph_mpnn", _by_rows()),
     "ds_gnn": Subject("ds_gnn", _by_rows(), gain=2),
     "gnnak_plus": Subject("gnnak_plus", _by("2-fwl"), tight=False),
@@ -95,16 +105,14 @@ SUBJECTS = {
     "gnnak_plain": Subject("gnnak_plain", _by("2-fwl"), tight=False),
     "sun": Subject("sun", _by("2-fwl"), tight=False),
     "i2gnn": Subject("i2gnn", _by_rows()),
-    "i2gnn, single": Subject(
-        "i2gnn", _by("identifier-wl", identifiers=1, hops=HOPS), {"branch_labels": False}
-    ),
+    "i2gnn, single": Subject("i2gnn", _by_roots("spd"), {"branch_labels": False}),
     "i2gnn, identity": Subject("i2gnn", _by_rows(), {"labels": "identity"}),
     "i2gnn, node states": Subject(
         "i2gnn",
         _by_rows(node_states=True, readout=ZINC_READOUT),
         {"node_states": True, "readout": ZINC_READOUT},
     ),
-    "i3gnn": Subject("i3gnn", _by_rows(), {"hidden_channels": 8, "num_layers": 3}),
+    "i3gnn": Subject("i3gnn", _by_rows(), {"num_layers": 3}, gain=2),
     "ppgn": Subject("ppgn", _by("2-fwl"), {"hidden_channels": 32, "num_layers": 3}, gain=3),
 }
 
@@ -113,9 +121,10 @@ def verdicts(
     subject: Subject,
     graphs: GraphStore,
     pairs: Pairs,
+    *,
     level: Level = "graph",
-    node_types: tuple[int, ...] = (),
     block: int = 100,
+    **arguments: Any,
 ) -> str:
     """One character per pair of graphs or nodes: + separated, - tied, ? neither is clear."""
     a, b = torch.tensor(pairs).t()
@@ -123,7 +132,7 @@ def verdicts(
     stores: list[GraphStore] = []
     relabelled, old_of_new, _ = permute(graphs, seed=1)
     for seed in SEEDS:
-        model = subject.build(seed, level, node_types)
+        model = subject.build(seed, level=level, **arguments)
         if not stores:
             both = with_structures(join(graphs, relabelled), model.structures)
             parts = torch.arange(len(both)).split(block)
@@ -139,11 +148,12 @@ def exact_verdicts(
     subject: Subject,
     graphs: GraphStore,
     pairs: Pairs,
+    *,
     level: Level = "graph",
-    node_types: tuple[int, ...] = (),
+    **arguments: Any,
 ) -> str:
     """The same by colours, which leave nothing unclear."""
-    colors = subject.exact(subject.build(0, level, node_types), graphs, level)
+    colors = subject.exact(subject.build(0, level=level, **arguments), graphs, level)
     return "".join("+" if colors[a] != colors[b] else "-" for a, b in pairs)
 
 
