@@ -192,6 +192,7 @@ def test_matches_reference(name, device):  # noqa: F811
 )
 def test_widths(width, out, device):  # noqa: F811
     """The widest is that of the paper's model for ZINC."""
+    torch.manual_seed(1)  # with other seeds, one of thousands of ReLUs may switch, and change much
     options = LAYERS["all"] | {"residual": width == out}
     assert_matches(small_subgraphs(device), width, FEW, out=out, **options)
 
