@@ -3,7 +3,8 @@
 import argparse
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 
 from rich.console import Console
@@ -30,14 +31,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments = parser.parse_args(argv)
     except SystemExit as stop:  # argparse has printed the help or the mistake
         return int(stop.code or 0)
-    logging.basicConfig(
-        level=logging.ERROR if arguments.quiet else logging.WARNING,
-        format="%(message)s",
-        handlers=[RichHandler(console=Console(stderr=True), show_time=False, show_path=False)],
-        force=True,
-    )
     try:
-        return int(modules[arguments.command].execute(arguments))
+        with _notices(arguments.quiet):
+            return int(modules[arguments.command].execute(arguments))
     except (InputError, OSError) as error:
         print(f"i2gnn {arguments.command}: {error}", file=sys.stderr)
         return 1
@@ -46,13 +42,51 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
 
 
-def add_common_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options that every command takes."""
-    parser.add_argument("--json", action="store_true", help="print one JSON document on stdout")
-    parser.add_argument("--quiet", action="store_true", help="no progress bars and no notices")
-    parser.add_argument("--data-root", metavar="DIR", help="folder with data sets (or I2GNN_DATA)")
-    parser.add_argument("--device", default="auto", help="cpu, cuda or auto (default)")
-    parser.add_argument("--seed", type=_seed, default=0, help="random seed (default 0)")
+@contextmanager
+def _notices(quiet: bool) -> Iterator[None]:
+    """Shows warnings on stderr while a command runs; afterwards logging is as it was."""
+    handler = RichHandler(console=Console(stderr=True), show_time=False, show_path=False)
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    root = logging.getLogger()
+    level = root.level
+    root.setLevel(logging.ERROR if quiet else logging.WARNING)
+    root.addHandler(handler)
+    try:
+        yield
+    finally:
+        root.removeHandler(handler)
+        root.setLevel(level)
+
+
+def add_common_arguments(parser: argparse.ArgumentParser, again: bool = False) -> None:
+    """The options that every command takes.
+
+    Args:
+        parser: Of the command.
+        again: The parser is that of a subcommand; what is not given there stays as it was given
+            to the command.
+    """
+
+    def usual(value: object) -> object:
+        return argparse.SUPPRESS if again else value
+
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        default=usual(False),
+        help="print one JSON document on stdout",
+    )
+    parser.add_argument(
+        "--quiet", action="store_true", default=usual(False), help="no progress bars and no notices"
+    )
+    parser.add_argument(
+        "--data-root",
+        metavar="DIR",
+        default=usual(None),
+        help="folder with data sets (or I2GNN_DATA)",
+    )
+    parser.add_argument("--device", default=usual("auto"), help="cpu, cuda or auto (default)")
+    parser.add_argument("--seed", type=_seed, default=usual(0), help="random seed (default 0)")
 
 
 def _seed(text: str) -> int:

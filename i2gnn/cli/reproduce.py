@@ -1,60 +1,31 @@
 """`i2gnn reproduce`: a table of the paper, measured again, both side by side."""
 
 import argparse
-import json
-from pathlib import Path
-from typing import Any
+from importlib import import_module
 
-from rich.console import Console
+from i2gnn.cli.main import add_common_arguments
 
 __all__ = ["HELP", "add_arguments", "execute"]
 
-HELP = "measure a table of the paper again and print it beside the paper's numbers"
+HELP = "run an experiment of the paper again and print it beside the paper's numbers"
+
+TABLES = {
+    "complexity": ("complexity", "cost of a forward pass: parameters, memory, time"),
+}
+"""For each table its module in `i2gnn.cli.tables`, which has `add_arguments(parser)` and
+`execute(arguments) -> int` as a command has (`arguments.table` is the name), and what it shows."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `reproduce`."""
-    parser.add_argument("table", choices=tuple(TABLES), metavar="TABLE", help=" or ".join(TABLES))
-    parser.add_argument("--quick", action="store_true", help="a smoke test on a few graphs")
-    parser.add_argument(
-        "--out", metavar="DIR", help="write the record below it (results keeps those of this work)"
-    )
+    """One subcommand for each table; the common options may stand before or behind its name."""
+    tables = parser.add_subparsers(dest="table", required=True, metavar="TABLE")
+    for name, (module, about) in TABLES.items():
+        table = tables.add_parser(name, help=about, description=about)
+        add_common_arguments(table, again=True)
+        import_module(f"i2gnn.cli.tables.{module}").add_arguments(table)
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Runs the experiments of one table."""
-    return int(TABLES[arguments.table](arguments))
-
-
-def _complexity(arguments: argparse.Namespace) -> int:
-    from i2gnn.files import write_atomically
-    from i2gnn.paper import ComplexitySettings, measure_complexity
-    from i2gnn.paper.complexity_table import tables
-
-    settings = ComplexitySettings(
-        device=arguments.device,
-        graphs=16 if arguments.quick else 256,
-        rounds=1 if arguments.quick else None,
-        quick=arguments.quick,
-        data_root=arguments.data_root,
-        seed=arguments.seed,
-    )
-    record = measure_complexity(settings, progress=not arguments.quiet)
-    document = json.dumps(record, indent=2, ensure_ascii=False)
-    if arguments.out:
-        write_atomically(_path(arguments.out, record), document + "\n")
-    if arguments.json:
-        print(document)
-    else:
-        Console().print(tables(record), highlight=False)
-    return 0
-
-
-def _path(folder: str, record: dict[str, Any]) -> Path:
-    """`<folder>/<table>/<device>.json`; a quick run has a name of its own."""
-    quick = "quick-" if record["preset"] == "quick" else ""
-    return Path(folder, record["table"], f"{quick}{record['hardware']['device']}.json")
-
-
-TABLES = {"complexity": _complexity}
-"""What each table runs."""
+    module = import_module(f"i2gnn.cli.tables.{TABLES[arguments.table][0]}")
+    return int(module.execute(arguments))
