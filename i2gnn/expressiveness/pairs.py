@@ -6,6 +6,7 @@ A pair is a store of two graphs; many pairs are a store in which graphs 2p and 2
 import dataclasses
 import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from i2gnn.graphs.flat import index_dtype
 from i2gnn.graphs.store import GraphStore
 
 __all__ = [
+    "circulant",
     "join",
     "read_brec",
     "read_exp",
@@ -47,6 +49,17 @@ def join(*stores: GraphStore) -> GraphStore:
         x=_join_features([store.x for store in stores], "node"),
         edge_attr=_join_features([store.edge_attr for store in stores], "edge"),
     )
+
+
+def circulant(nodes: int, steps: Iterable[int]) -> GraphStore:
+    """The graph of n nodes on a circle in which u and u + s are adjacent for every step s.
+
+    Example:
+        >>> circulant(41, (1, 9)).degree.unique()
+        tensor([4], dtype=torch.int32)
+    """
+    edges = [(u, (u + step) % nodes) for step in steps for u in range(nodes)]
+    return GraphStore.from_edge_lists([edges], [nodes], symmetrize=True)
 
 
 def two_cycles(length: int) -> GraphStore:
