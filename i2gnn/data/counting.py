@@ -1,4 +1,4 @@
-"""The counting benchmark of the paper: graphs, their split, exact counts as targets (Table 1)."""
+"""The counting benchmarks of the paper: graphs, their split, exact counts as targets."""
 
 import os
 import zipfile
@@ -14,7 +14,15 @@ from i2gnn.data.synthetic import generate_graphs
 from i2gnn.errors import InputError
 from i2gnn.graphs import GraphStore, Level, RawGraphs
 
-__all__ = ["FILE", "CountingData", "generate_counting", "load_counting"]
+__all__ = [
+    "FILE",
+    "CountingData",
+    "count_targets",
+    "draw_counting",
+    "generate_counting",
+    "load_counting",
+    "read_counting",
+]
 
 FILE = DataFile(
     path="counting/synthetic5000.npz",
@@ -32,7 +40,7 @@ class CountingData:
     """Graphs with exact counts as targets, and their split.
 
     Attributes:
-        name: "synthetic" or "counting".
+        name: "synthetic", "counting" or "chembl".
         graphs: The graphs; `y` is float32, one column per target.
         splits: Train, validation and test.
         targets: Names of the columns of `y`.
@@ -41,7 +49,7 @@ class CountingData:
     name: str
     graphs: GraphStore
     splits: Splits
-    targets: tuple[str, ...]
+    targets: tuple[str, ...] = ()
 
 
 def load_counting(
@@ -56,6 +64,13 @@ def load_counting(
         level: Counts per node, edge or graph.
         root: Folder of data sets; see `data_folder`.
     """
+    return count_targets(read_counting(root), targets, level)
+
+
+def read_counting(
+    root: str | os.PathLike[str] | None = None, limit: int | None = None
+) -> CountingData:
+    """The same graphs without targets; about the first `limit` of them, if given."""
     path = locate(FILE, root)
     try:
         with np.load(path, allow_pickle=False) as file:
@@ -64,8 +79,11 @@ def load_counting(
         raise InputError(f"{path}: not a numpy archive ({error})") from error
     raw = RawGraphs(arrays["n"], arrays["num_edges"], arrays["edges"].astype(np.int64))
     graphs = GraphStore.from_raw(raw, symmetrize=True)
-    parts = {name: torch.as_tensor(arrays[name]) for name in ("train", "val", "test")}
-    return _counted("counting", graphs, Splits(**parts), targets, level)
+    splits = Splits(**{name: torch.as_tensor(arrays[name]) for name in ("train", "val", "test")})
+    if limit is not None:
+        chosen, splits = splits.first(limit)
+        graphs = graphs.batch(chosen)
+    return CountingData("counting", graphs, splits)
 
 
 def generate_counting(
@@ -81,18 +99,21 @@ def generate_counting(
         >>> generate_counting(10, ["cycle3", "cycle4"]).graphs.y.shape[1]
         2
     """
+    return count_targets(draw_counting(count, seed, progress), targets, level)
+
+
+def draw_counting(count: int = 5000, seed: int = 0, progress: bool = False) -> CountingData:
+    """Generates the same graphs without targets."""
     graphs = generate_graphs(count, seed, progress)
-    splits = Splits.random(count, FRACTIONS, seed)
-    return _counted("synthetic", graphs, splits, targets, level)
+    return CountingData("synthetic", graphs, Splits.random(count, FRACTIONS, seed))
 
 
-def _counted(
-    name: str, graphs: GraphStore, splits: Splits, targets: Sequence[str], level: Level
-) -> CountingData:
+def count_targets(data: CountingData, targets: Sequence[str], level: Level) -> CountingData:
+    """The same graphs with exact counts as targets, in place of those they may have."""
     from i2gnn.counting import count
 
     if not targets:
         raise InputError("no targets; expected at least one substructure, such as cycle5")
-    counts = count(graphs, list(targets), level=level)
-    graphs = graphs.with_targets(counts.values.float(), level)
-    return CountingData(name, graphs, splits, tuple(counts.what))
+    counts = count(data.graphs, list(targets), level=level)
+    graphs = data.graphs.with_targets(counts.values.float(), level)
+    return CountingData(data.name, graphs, data.splits, tuple(counts.what))

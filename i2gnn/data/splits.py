@@ -37,6 +37,24 @@ class Splits:
         second = first + round(count * fractions[1])
         return cls(train=order[:first], val=order[first:second], test=order[second:])
 
+    def first(self, count: int) -> tuple[Tensor, Self]:
+        """The first graphs of each part, about `count` in all in the same proportions.
+
+        Returns:
+            The chosen graphs, and their split once all others are left out.
+
+        Example:
+            >>> chosen, splits = Splits.random(100, (0.3, 0.2, 0.5), seed=0).first(10)
+            >>> len(chosen), splits.val
+            (10, tensor([3, 4]))
+        """
+        parts = (self.train, self.val, self.test)
+        total = sum(len(part) for part in parts)
+        kept = [part[: max(1, round(count * len(part) / max(total, 1)))] for part in parts]
+        places = torch.arange(sum(len(part) for part in kept))
+        train, val, test = torch.split(places, [len(part) for part in kept])
+        return torch.cat(kept), type(self)(train=train, val=val, test=test)
+
     def check(self, count: int) -> None:
         """Raises an InputError unless the parts are disjoint sets of indices below `count`."""
         parts = {field.name: getattr(self, field.name) for field in fields(self)}

@@ -79,15 +79,7 @@ class StreamedModel(nn.Module):
         branches = None if branches is None else branches.cpu()
         weights = [weight for weight in model.parameters() if weight.requires_grad]
         keep = torch.is_grad_enabled() and bool(weights)
-        parts = plan_parts(
-            host,
-            working_set(model, training=keep),
-            self.memory_budget or available_memory(device) // 2,
-            hops=model.hops,
-            identifiers=model.identifiers,
-            labels=model.labels,
-            branches=branches,
-        )
+        parts = self._plan(model, host, keep, branches)
         with progress_bar("roots", host.num_nodes, self.progress) as advance:
             passes = _Passes(model, host, branches, parts, advance)
             if keep:
@@ -95,6 +87,31 @@ class StreamedModel(nn.Module):
             else:
                 results = passes.forward()
         return results if passes.reads_by_root else model.outputs(results, graphs.to(device))
+
+    def check(self, graphs: GraphStore) -> None:
+        """Raises what training on these graphs would raise: a model or a budget that will not do.
+
+        Nothing is extracted.
+        """
+        self._plan(check_streamable(self.model), graphs.to("cpu"), training=True)
+
+    def _plan(
+        self,
+        model: IdentifierGNN,
+        graphs: GraphStore,
+        training: bool,
+        branches: Tensor | None = None,
+    ) -> list[Part]:
+        """The parts to go through one after the other."""
+        return plan_parts(
+            graphs,
+            working_set(model, training=training),
+            self.memory_budget or available_memory(next(model.parameters()).device) // 2,
+            hops=model.hops,
+            identifiers=model.identifiers,
+            labels=model.labels,
+            branches=branches,
+        )
 
 
 class _Passes:

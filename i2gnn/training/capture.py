@@ -16,6 +16,7 @@ from torch.optim import Optimizer
 
 from i2gnn.graphs import GraphStore
 from i2gnn.graphs.assemble import assemble
+from i2gnn.training.averaging import WeightAverage
 
 __all__ = ["Recording", "StaticEpochs", "rehearse"]
 
@@ -78,9 +79,13 @@ class Recording:
 
 
 @contextlib.contextmanager
-def rehearse(model: nn.Module, optimizer: Optimizer) -> Iterator[None]:
-    """Puts weights, buffers and the optimizer's moments back, in place, when the block ends."""
+def rehearse(
+    model: nn.Module, optimizer: Optimizer, average: WeightAverage | None = None
+) -> Iterator[None]:
+    """Puts weights, their average and the optimizer's moments back, in place, at its end."""
     tensors = [*model.parameters(), *model.buffers()]
+    if average is not None:
+        tensors += average.state_dict().values()
     before = [tensor.detach().clone() for tensor in tensors]
     moments = {
         weight: {name: tensor.clone() for name, tensor in kept.items()}

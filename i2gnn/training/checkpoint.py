@@ -13,7 +13,7 @@ from i2gnn.files import load_tensors, save_tensors
 
 __all__ = ["Checkpoint", "Copies"]
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +26,7 @@ class Checkpoint:
         best: Those of the best validation epoch.
         best_epoch: The epoch they come from.
         optimizer: What the optimizer has gathered of each weight, by the weight's number.
+        average: Averages of the weights by name, if training keeps them.
         scheduler: State dict of the learning rate schedule, with the rate.
         rng: States of the random number generators, by device type.
         scaling: Of the targets: center, scale and unit.
@@ -41,6 +42,7 @@ class Checkpoint:
     best: dict[str, Tensor]
     best_epoch: int
     optimizer: dict[int, dict[str, Tensor]]
+    average: dict[str, Tensor]
     scheduler: dict[str, Any]
     rng: dict[str, Tensor]
     scaling: dict[str, Tensor]

@@ -17,15 +17,16 @@ __all__ = [
     "TrainingConfig",
 ]
 
-Loss = Literal["l1", "mse", "bce", "ce"]
+Loss = Literal["l1", "mse", "huber", "bce", "ce"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class OptimizerConfig(Settings):
     """Adam."""
 
+    name: Literal["adam", "adamw"] = option("adam", "adamw: weights decay apart from gradients")
     lr: float = option(1e-3, "learning rate", above=0)
-    weight_decay: float = option(0.0, "L2 penalty", minimum=0)
+    weight_decay: float = option(0.0, "adam: L2 penalty; adamw: decay of weights", minimum=0)
     max_grad_norm: float | None = option(None, "clip gradients to this norm", above=0)
 
 
@@ -38,18 +39,19 @@ class ScheduleConfig(Settings):
     patience: int = option(10, "plateau: epochs without progress before a cut", minimum=0)
     step_size: int = option(50, "step: epochs between cuts", minimum=1)
     min_lr: float = option(1e-5, "plateau, cosine: where it ends", minimum=0)
+    warmup: int = option(0, "epochs before it, in which the learning rate grows", minimum=0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingConfig(Settings):
     """Everything `fit` needs to know beside the model and the data."""
 
-    loss: Loss = option("l1", "l1, mse (regression), bce, ce (classification)")
+    loss: Loss = option("l1", "l1, mse, huber (regression), bce, ce (classification)")
     metric: Literal["auto", "normalized_mae", "mae", "mse", "rmse", "accuracy"] = option(
         "auto", "selects the best epoch; auto: normalized_mae, or accuracy for bce and ce"
     )
     standardize: Literal["train+val", "train", "none"] = option(
-        "train+val", "graphs whose mean and std scale the targets of l1 and mse"
+        "train+val", "graphs whose mean and std scale the targets of regression"
     )
     epochs: int = option(2000, "at most this many", minimum=1)
     batch_size: int = option(256, "graphs in a batch", minimum=1)
@@ -59,6 +61,9 @@ class TrainingConfig(Settings):
     )
     optimizer: OptimizerConfig = option(OptimizerConfig, "Adam")
     schedule: ScheduleConfig = option(ScheduleConfig, "of the learning rate")
+    average: float | None = option(
+        None, "validate and keep averaged weights; decay in a step, such as 0.999", above=0, below=1
+    )
     branches: int | None = option(
         None, "train on so many branches of each root, drawn at random", minimum=1
     )
@@ -90,13 +95,16 @@ class TrainingConfig(Settings):
 class DataConfig(Settings):
     """Which graphs, and what to predict of them."""
 
-    name: Literal["synthetic", "counting"] = option(
-        "synthetic", "synthetic: generated here; counting: the 5,000 graphs of the paper"
+    name: Literal["synthetic", "counting", "chembl"] = option(
+        "synthetic", "generated here, or counting, chembl: the paper's graphs and molecules"
     )
     targets: tuple[str, ...] = option(("cycle5",), "substructures to count, one output each")
     level: Literal["node", "graph"] = option("node", "counts per node or per graph")
     count: int = option(5000, "synthetic: number of graphs, split 30/20/50 %", minimum=10)
     seed: int = option(0, "synthetic: of the graphs and their split", minimum=0)
+    limit: int | None = option(
+        None, "counting, chembl: so many graphs, split in the same proportions", minimum=10
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,14 +19,15 @@ from i2gnn.data.splits import Splits
 from i2gnn.errors import InputError
 from i2gnn.graphs import GraphStore
 from i2gnn.graphs.assemble import has_kernel
-from i2gnn.graphs.flat import ragged_arange
 from i2gnn.models import StreamedModel
 from i2gnn.ops import uses_reference
 from i2gnn.progress import progress_bar
 from i2gnn.subgraphs import Subgraphs
 from i2gnn.subgraphs.sample import draw_branches, edges_of_graphs, select_branches
+from i2gnn.training.averaging import WeightAverage
 from i2gnn.training.capture import Recording, StaticEpochs, rehearse
 from i2gnn.training.checkpoint import Checkpoint, Copies
+from i2gnn.training.checks import check_shapes, check_subgraphs, measure_targets, metric_of
 from i2gnn.training.config import TrainingConfig
 from i2gnn.training.environment import environment, place, rng_states, set_rng_states
 from i2gnn.training.evaluate import batches, compare, run_model
@@ -91,6 +93,7 @@ def fit(
     settings: Mapping[str, Any] | None = None,
     progress: bool = True,
     description: str = "training",
+    on_epoch: Callable[[Mapping[str, float]], None] | None = None,
 ) -> Result:
     """Trains a model and tests it with the weights of the best validation epoch, which it keeps.
 
@@ -105,6 +108,8 @@ def fit(
         settings: Further settings to keep in the checkpoint and to compare on resume, by section.
         progress: Shows a bar with the time left.
         description: Title of the bar.
+        on_epoch: Called with the row of the history after every epoch; it may raise
+            KeyboardInterrupt to stop the run as Ctrl-C does.
 
     Raises:
         InputError: Targets, splits or a checkpoint that do not fit, or a loss that is not finite.
@@ -123,6 +128,8 @@ def fit(
                 while not (stopped := run.reason_to_stop()):
                     run.run_epoch()
                     advance(1, note=run.note())
+                    if on_epoch is not None:
+                        on_epoch(run.history[-1])
         except KeyboardInterrupt:
             run.save()
             if folder is not None and run.snapshot is not None:
@@ -156,9 +163,9 @@ class _Run:
         self.fabric, self.model, self.config, self.folder = fabric, model, config, folder
         self.splits = splits
         self.settings = {**settings, "training": config.to_dict()}
-        self.metric = _metric(config)
-        _check_subgraphs(model, data, config)
-        self.scaling = _measure(data, splits, config)
+        self.metric = metric_of(config)
+        check_subgraphs(model, data, config)
+        self.scaling = measure_targets(data, splits, config)
         dtype = torch.float64 if config.precision == "float64" else torch.float32
         model.to(device=fabric.device, dtype=dtype)
         optimizer = make_optimizer(model, config.optimizer)
@@ -166,6 +173,7 @@ class _Run:
         runner = model if budget is None else StreamedModel(model, budget)
         self.forward, self.optimizer = fabric.setup(_OnStore(runner), optimizer)
         self.schedule = Schedule(optimizer, config, maximize=higher_is_better(self.metric))
+        self.average = None if config.average is None else WeightAverage(model, config.average)
         self.data = place(data, fabric.device, dtype)
         self.loss_scaling = self.scaling.to(torch.empty(0, dtype=dtype, device=fabric.device))
         self.static: StaticEpochs | None = None
@@ -178,7 +186,7 @@ class _Run:
                 self.data,
                 min(config.batch_size, len(splits.train)),
                 self._static_step,
-                lambda: rehearse(model, optimizer),
+                lambda: rehearse(model, optimizer, self.average),
             )
         self.history: list[dict[str, float]] = []
         self.best: dict[str, Tensor] = {}
@@ -203,6 +211,8 @@ class _Run:
         check_same_run(path, checkpoint, self.settings, self.model, self.scaling)
         self.model.load_state_dict(checkpoint.model)
         load_moments(self.optimizer, checkpoint.optimizer)
+        if self.average is not None:
+            self.average.load_state_dict(checkpoint.average)
         self.schedule.load_state_dict(checkpoint.scheduler)
         if self.static is not None:
             self.static.capacity = dict(checkpoint.capacity)
@@ -231,8 +241,14 @@ class _Run:
 
     def run_epoch(self) -> None:
         """Trains, validates, and notes both; the host waits for the device once."""
-        results = torch.stack([self.train_epoch(), self.validate()])
+        train_loss = self.train_epoch()
+        with self._judged():
+            results = torch.stack([train_loss, self.validate()])
         self.end_epoch(*results.tolist())
+
+    def _judged(self) -> AbstractContextManager[None]:
+        """Inside, the model has the weights that are validated and kept."""
+        return nullcontext() if self.average is None else self.average.in_place()
 
     def train_epoch(self) -> Tensor:
         """One pass over the training graphs; returns the mean loss."""
@@ -268,7 +284,7 @@ class _Run:
         assert batch.y is not None
         config = self.config
         output = self.forward(_Box(batch, branches))
-        _check_shapes(output, batch.y, config.loss, self.data.level)
+        check_shapes(output, batch.y, config.loss, self.data.level)
         loss = compute_loss(config.loss, output, batch.y, self.loss_scaling)
         self.optimizer.zero_grad(set_to_none=True)
         self.fabric.backward(loss)
@@ -280,6 +296,8 @@ class _Run:
                 error_if_nonfinite=False,  # would wait for the device; the epoch's loss tells
             )
         self.optimizer.step()
+        if self.average is not None:
+            self.average.update()
         return loss.detach()
 
     def validate(self) -> Tensor:
@@ -321,7 +339,8 @@ class _Run:
             "validation": validation,
         }
         if self._improves(validation):
-            self.best, self.best_epoch = self._copy("best", self.model.state_dict), epoch
+            with self._judged():
+                self.best, self.best_epoch = self._copy("best", self.model.state_dict), epoch
         self.history = [*self.history, row]
         self.schedule.step(validation)
         self.log.write(row)
@@ -351,6 +370,7 @@ class _Run:
             best=self.best,
             best_epoch=self.best_epoch,
             optimizer=self._copy("optimizer", lambda: self.optimizer.state_dict()["state"]),
+            average={} if self.average is None else self._copy("average", self.average.state_dict),
             scheduler=self.schedule.state_dict(),
             rng=rng_states(self.fabric.device),
             scaling=dict(vars(self.scaling)),
@@ -375,7 +395,7 @@ class _Run:
         tested: dict[str, list[float]] = {}
         if len(self.splits.test):
             regression = ["normalized_mae", "mae", "rmse"]
-            names = regression if self.config.loss in ("l1", "mse") else ["accuracy"]
+            names = ["accuracy"] if self.config.loss in ("bce", "ce") else regression
             found = self._compare(
                 self._batches(self.splits.test), list(dict.fromkeys([self.metric, *names]))
             )
@@ -438,63 +458,6 @@ def can_record(
         and fabric.world_size == 1
         and not uses_reference()
     )
-
-
-def _metric(config: TrainingConfig) -> str:
-    if config.metric != "auto":
-        return config.metric
-    return "normalized_mae" if config.loss in ("l1", "mse") else "accuracy"
-
-
-def _measure(data: GraphStore, splits: Splits, config: TrainingConfig) -> Scaling:
-    """Checks that there is something to learn from, and scales the targets."""
-    if data.y is None:
-        raise InputError("the data has no targets; expected y and a level")
-    splits.check(len(data))
-    for name in ("train", "val"):
-        if not len(getattr(splits, name)):
-            raise InputError(f"the {name} split is empty; expected at least one graph")
-    if config.loss in ("bce", "ce"):
-        return Scaling.none(data.y.shape[1])
-    train, val = splits.train, splits.val
-    chosen = train if config.standardize == "train" else torch.cat([train, val])
-    return Scaling.measure(_targets(data, chosen), standardize=config.standardize != "none")
-
-
-def _check_subgraphs(model: nn.Module, data: GraphStore, config: TrainingConfig) -> None:
-    """Checks that subgraphs come as the settings on memory and branches need them."""
-    if config.memory_budget is not None and isinstance(data, Subgraphs):
-        raise InputError("memory_budget extracts while running; expected graphs, got Subgraphs")
-    if config.branches is None:
-        return
-    identifiers = getattr(data if isinstance(data, Subgraphs) else model, "identifiers", None)
-    if identifiers != 2:
-        raise InputError(
-            f"branches is {config.branches}; branches are drawn with 2 identifiers, "
-            f"not with {identifiers}"
-        )
-    if data.level == "edge":
-        raise InputError("branches cannot be drawn at edge level, where each has its own output")
-
-
-def _targets(data: GraphStore, graphs: Tensor) -> Tensor:
-    """The rows of y that belong to the graphs, without the rest of a batch."""
-    assert data.y is not None and data.level is not None
-    if data.level == "graph":
-        return data.y.cpu()[graphs]
-    sizes = data.sizes[data.level][graphs]
-    starts = data.offsets[data.level][:-1][graphs]
-    return data.y.cpu()[ragged_arange(starts, sizes, int(sizes.sum()))]
-
-
-def _check_shapes(output: Tensor, target: Tensor, loss: str, level: str | None) -> None:
-    rows, columns = target.shape
-    fits = len(output) == rows and (loss == "ce" or output.shape == target.shape)
-    if not fits or output.dim() != 2:
-        expected = f"[{rows}, {'classes' if loss == 'ce' else columns}]"
-        raise InputError(
-            f"the model returned {list(output.shape)}; expected {expected}, one row per {level}"
-        )
 
 
 def _average(values: list[float]) -> float:

@@ -13,8 +13,13 @@ from i2gnn.training.targets import Scaling
 
 __all__ = ["check_same_run"]
 
-FREE = {"training.time_limit", "training.checkpoint_seconds", "training.tensorboard"}
-"""Settings that change nothing in the result of an epoch."""
+FREE = {
+    "training.time_limit",
+    "training.checkpoint_seconds",
+    "training.tensorboard",
+    "training.device",
+}
+"""Settings that change nothing in the result of an epoch, up to the rounding of another device."""
 
 
 def check_same_run(

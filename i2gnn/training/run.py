@@ -3,25 +3,62 @@
 import json
 import logging
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from i2gnn.data import CountingData, generate_counting, load_counting, with_structures
+from i2gnn.data import CountingData, with_structures
 from i2gnn.errors import InputError
 from i2gnn.files import write_atomically
 from i2gnn.graphs import GraphStore
 from i2gnn.models import REGISTRY, Network
-from i2gnn.models.stream import check_streamable
-from i2gnn.training.config import DataConfig, ModelConfig, RunConfig
+from i2gnn.training.checks import check_run
+from i2gnn.training.config import ModelConfig, RunConfig
 from i2gnn.training.environment import resolve_device
 from i2gnn.training.loop import CHECKPOINT, fit
 from i2gnn.training.record import make_record
+from i2gnn.training.sources import Sources
 
-__all__ = ["build_model", "load_data", "network_of", "train"]
+__all__ = ["Prepared", "build_model", "network_of", "prepare", "train"]
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A run that can start: nothing has been written yet, and what could be refused has been.
+
+    Attributes:
+        model: With fresh weights.
+        data: The graphs, their split and targets.
+        store: What the model takes of them, as `fit` wants it.
+        settings: All settings by section; "network" has the model's name and arguments.
+    """
+
+    model: Network
+    data: CountingData
+    store: GraphStore
+    settings: dict[str, Any]
+
+
+def prepare(config: RunConfig, sources: Sources) -> Prepared:
+    """Loads the data, builds the model, extracts, and checks that the run can start."""
+    resolve_device(config.training.device)
+    data = sources.load(config.data)
+    network = network_of(config.model, data.graphs.batch(data.splits.train))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(config.training.seed)
+        model = build_model(network)
+    if config.training.memory_budget is None:
+        store = sources.extract(model, data, config.data)
+    else:
+        store = with_structures(data.graphs, model.structures)
+        if sources.cache_dir is not None:
+            log.warning("subgraphs are extracted while running; %s is not used", sources.cache_dir)
+    check_run(model, store, data.splits, config.training)
+    return Prepared(model, data, store, config.to_dict() | {"network": network})
 
 
 def train(
@@ -36,6 +73,7 @@ def train(
     """Trains as configured and returns the record that it also writes to `result.json`.
 
     The folder then holds `config.yaml`, `log.csv`, `checkpoint.safetensors` and `result.json`.
+    A configuration that is refused leaves no folder.
 
     Args:
         config: Data, model and training.
@@ -46,56 +84,34 @@ def train(
         progress: Shows bars with the time left.
     """
     folder = Path(run_dir)
-    device = resolve_device(config.training.device)
-    data = load_data(config.data, data_root, progress)
-    network = network_of(config.model, data.graphs.batch(data.splits.train))
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(config.training.seed)
-        model = build_model(network)
-    graphs = with_structures(data.graphs, model.structures)
-    if config.training.memory_budget is None:
-        graphs = model.extract(graphs, cache_dir=cache_dir, progress=progress)
-    else:
-        check_streamable(model.train())
-        if cache_dir is not None:
-            log.warning("subgraphs are extracted while running; %s is not used", cache_dir)
+    run = prepare(config, Sources(data_root, cache_dir, progress))
     if not (folder / CHECKPOINT).exists():
         if resume:
             log.warning("%s holds no checkpoint; training from the start", folder)
         write_atomically(folder / "config.yaml", config.to_yaml())
-    settings = config.to_dict() | {"network": network}
     result = fit(
-        model,
-        graphs,
-        data.splits,
+        run.model,
+        run.store,
+        run.data.splits,
         config.training,
         run_dir=folder,
         resume=resume,
-        settings=settings,
+        settings=run.settings,
         progress=progress,
     )
     record = make_record(
         result,
-        dataset=data.name,
+        dataset=run.data.name,
         level=config.data.level,
         model=config.model.name,
-        target="+".join(data.targets),
+        target="+".join(run.data.targets),
         seed=config.training.seed,
-        device=device,
-        settings=settings,
+        device=resolve_device(config.training.device),
+        settings=run.settings,
     )
     write_atomically(folder / "config.yaml", config.to_yaml())
     write_atomically(folder / "result.json", json.dumps(record, indent=2) + "\n")
     return record
-
-
-def load_data(
-    config: DataConfig, root: str | os.PathLike[str] | None = None, progress: bool = False
-) -> CountingData:
-    """Generates or reads the graphs of a configuration."""
-    if config.name == "counting":
-        return load_counting(config.targets, config.level, root)
-    return generate_counting(config.count, config.targets, config.level, config.seed, progress)
 
 
 def network_of(config: ModelConfig, graphs: GraphStore) -> dict[str, Any]:

@@ -55,11 +55,16 @@ class Scaling:
         return Scaling(self.center.to(like), self.scale.to(like), self.unit.to(like))
 
 
+HUBER = 0.01
+"""Errors below it, in standard deviations of the target, count by their square."""
+
+
 def compute_loss(name: Loss, output: Tensor, target: Tensor, scaling: Scaling) -> Tensor:
     """Mean loss over all known targets; a gradient never comes from a missing one (NaN).
 
     Args:
-        name: "l1" and "mse" compare with standardised targets; "bce" and "ce" take logits.
+        name: "l1", "mse" and "huber" compare with standardised targets; "bce" and "ce" take
+            logits.
         output: What the model returned, [n, T], or [n, C] for "ce".
         target: [n, T], or [n, 1] with the class for "ce".
         scaling: On the device of `output`.
@@ -74,5 +79,14 @@ def compute_loss(name: Loss, output: Tensor, target: Tensor, scaling: Scaling) -
             losses = functional.binary_cross_entropy_with_logits(output, goal, reduction="none")
         else:
             goal = (goal - scaling.center) / scaling.scale
-            losses = (output - goal).abs() if name == "l1" else (output - goal).square()
+            losses = _distance(name, output - goal)
     return (losses * known).sum() / known.sum().clamp(min=1)
+
+
+def _distance(name: Loss, error: Tensor) -> Tensor:
+    if name == "l1":
+        return error.abs()
+    if name == "mse":
+        return error.square()
+    # As L1, but the gradient fades where the error does, and steps need not overshoot.
+    return functional.huber_loss(error, torch.zeros_like(error), "none", HUBER) / HUBER

@@ -25,3 +25,13 @@ def test_check_names_what_is_wrong() -> None:
     with pytest.raises(InputError, match="1 graphs are in two places"):
         Splits(first, torch.tensor([1]), torch.tensor([4])).check(5)
     Splits(first, torch.tensor([2]), torch.tensor([], dtype=torch.int64)).check(5)
+
+
+def test_the_first_of_each_part_keep_their_proportions() -> None:
+    splits = Splits.random(200, (0.6, 0.2, 0.2), seed=1)
+    chosen, small = splits.first(20)
+    small.check(20)
+    for name, size in (("train", 12), ("val", 4), ("test", 4)):
+        part = getattr(small, name)
+        assert len(part) == size
+        assert torch.equal(chosen[part], getattr(splits, name)[:size])

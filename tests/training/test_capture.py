@@ -78,6 +78,7 @@ def assert_static_equals_ordinary(
         ("node", {"loss": "bce"}),
         ("graph", {"loss": "ce", "schedule": {"name": "cosine"}}),
         ("node", {"batch_size": 100, "schedule": {"name": "step", "step_size": 1}}),
+        ("node", {"loss": "huber", "average": 0.5, "schedule": {"warmup": 2}}),
     ],
     ids=str,
 )
@@ -138,7 +139,7 @@ def test_a_run_with_static_steps_goes_on_exactly(
             make_static_model(data, dropout=0.5),
             data,
             split(),
-            config(device, epochs=epochs, deterministic=True),
+            config(device, epochs=epochs, deterministic=True, average=0.9),
             run_dir=tmp_path / name,
             resume=True,
             progress=False,

@@ -18,6 +18,7 @@ def make(**changes: Any) -> Checkpoint:
         "best": {"a.weight": weight + 1, "b.weight": weight + 1},
         "best_epoch": 1,
         "optimizer": {0: {"step": torch.tensor(3.0)}, 1: {}},
+        "average": {"a.weight": weight + 2},
         "scheduler": {"best": math.inf, "bad": 0},
         "rng": {"cpu": torch.get_rng_state()},
         "scaling": {"center": torch.tensor([0.1], dtype=torch.float64)},

@@ -1,5 +1,6 @@
 import csv
 import logging
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ def assert_same_run(first: Path, second: Path) -> None:
     """Same log and same state, bit by bit; only the time may differ."""
     assert (first / "log.csv").read_bytes() == (second / "log.csv").read_bytes()
     one, two = Checkpoint.load(first / CHECKPOINT), Checkpoint.load(second / CHECKPOINT)
-    for part in ("model", "best", "rng", "optimizer"):
+    for part in ("model", "best", "rng", "optimizer", "average"):
         _assert_equal(getattr(one, part), getattr(two, part))
     assert (one.scheduler, one.history) == (two.scheduler, two.history)
     assert (one.epoch, one.best_epoch) == (two.epoch, two.best_epoch)
@@ -85,9 +86,18 @@ def test_log_holds_the_history(tmp_path: Path) -> None:
     assert rows == result.history
 
 
-@pytest.mark.parametrize("schedule", ["plateau", "step", "none"])
-def test_a_longer_run_goes_on_exactly(tmp_path: Path, schedule: str) -> None:
-    rest: dict[str, Any] = {"schedule": {"name": schedule, "patience": 0, "step_size": 2}}
+@pytest.mark.parametrize(
+    ("schedule", "changes"),
+    [
+        ("plateau", {"average": 0.8}),
+        ("step", {"optimizer": {"name": "adamw", "weight_decay": 0.1}}),
+        ("none", {}),
+    ],
+)
+def test_a_longer_run_goes_on_exactly(
+    tmp_path: Path, schedule: str, changes: dict[str, Any]
+) -> None:
+    rest = {"schedule": {"name": schedule, "patience": 0, "step_size": 2, "warmup": 4}} | changes
     for epochs in (3, 8):
         fit(
             make_model(dropout=0.5),
@@ -166,6 +176,38 @@ def test_resume_names_what_differs(tmp_path: Path) -> None:
     data = data.with_targets(data.degree.float(), "node")
     with pytest.raises(InputError, match="is the data the same"):
         fit(make_model(), data, split(), config(), **same)
+
+
+def test_averaged_weights_are_validated_and_kept() -> None:
+    """A whole epoch is one step here, so that all averages are known."""
+    weights: list[Tensor] = []
+    model = make_model()
+
+    def remember(row: Mapping[str, float]) -> None:
+        weights.append(model.head.weight.detach().clone())
+
+    start = model.head.weight.detach().clone()
+    settings = config(epochs=4, batch_size=100, average=0.75, early_stop=None)
+    result = fit(model, stars(), split(), settings, progress=False, on_epoch=remember)
+    average = start
+    for weight in weights[: result.best_epoch]:
+        average = 0.75 * average + 0.25 * weight
+    torch.testing.assert_close(model.head.weight.detach(), average)
+    assert not torch.equal(weights[result.best_epoch - 1], average)
+    found = evaluate(
+        model, stars(), split().val, metrics=["normalized_mae"], scaling=result.scaling
+    )
+    assert found["normalized_mae"][0] == pytest.approx(result.validation)
+
+
+def test_the_callback_can_stop_a_run(tmp_path: Path) -> None:
+    def stop(row: Mapping[str, float]) -> None:
+        if row["epoch"] == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fit(make_model(), stars(), split(), config(), run_dir=tmp_path, on_epoch=stop)
+    assert Checkpoint.load(tmp_path / CHECKPOINT).epoch == 3
 
 
 def test_early_stop_and_time_limit() -> None:

@@ -40,6 +40,27 @@ def test_step_cosine_none() -> None:
     assert rates({"name": "none"}, [1] * 2) == [1e-3, 1e-3]
 
 
+def test_warm_up_goes_before_the_schedule() -> None:
+    warm: dict[str, object] = {"name": "cosine", "min_lr": 0, "warmup": 3}
+    grown = [1e-3 * e / 4 for e in (2, 3)]  # the first epoch's, e = 1, was there from the start
+    fallen = [5e-4 * (1 + math.cos(math.pi * e / 2)) for e in (0, 1, 2)]
+    assert rates(warm, [1] * 5) == pytest.approx(grown + fallen)
+    config = TrainingConfig.from_dict({"schedule": warm})
+    optimizer = make_optimizer(nn.Linear(1, 1), config.optimizer)
+    assert Schedule(optimizer, config, maximize=False).lr == 2.5e-4
+    assert optimizer.param_groups[0]["lr"] == 2.5e-4
+
+
+def test_adamw_decays_weights_apart_from_gradients() -> None:
+    settings = {"name": "adamw", "weight_decay": 0.5, "lr": 0.1}
+    model = nn.Linear(1, 1, bias=False)
+    before = model.weight.item()
+    optimizer = make_optimizer(model, TrainingConfig.from_dict({"optimizer": settings}).optimizer)
+    model.weight.grad = torch.zeros(1, 1)
+    optimizer.step()
+    assert model.weight.item() == pytest.approx(before * (1 - 0.1 * 0.5))
+
+
 def test_the_rate_is_exact_on_the_host_and_written_into_a_tensor() -> None:
     config = TrainingConfig.from_dict({"schedule": {"name": "step", "step_size": 1}})
     rate = torch.tensor(1e-3)

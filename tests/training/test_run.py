@@ -9,7 +9,8 @@ from i2gnn.errors import InputError
 from i2gnn.models import REGISTRY
 from i2gnn.training import Checkpoint, RunConfig, build_model, predict, train
 from i2gnn.training.loop import CHECKPOINT
-from i2gnn.training.run import load_data, network_of
+from i2gnn.training.run import network_of
+from i2gnn.training.sources import Sources
 from i2gnn.training.targets import Scaling
 
 KEYS = {
@@ -49,7 +50,7 @@ def test_a_checkpoint_rebuilds_its_model(tmp_path: Path) -> None:
     checkpoint = Checkpoint.load(tmp_path / CHECKPOINT)
     model = build_model(checkpoint.settings["network"])
     model.load_state_dict(checkpoint.best)
-    data = load_data(config.data)
+    data = Sources().load(config.data)
     scaling = Scaling(**checkpoint.scaling)
     graphs = model.extract(data.graphs)
     prediction = predict(model, graphs, data.splits.test, scaling=scaling)
@@ -76,7 +77,7 @@ def test_options_reach_the_model(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(config.to_yaml())
     assert RunConfig.from_yaml(path) == config
-    network = network_of(config.model, load_data(config.data).graphs)
+    network = network_of(config.model, Sources().load(config.data).graphs)
     assert network["arguments"]["mlp_depth"] == 1
     assert build_model(network).product == "padded"
 
@@ -97,6 +98,16 @@ def test_seeds_change_the_weights_and_nothing_else(tmp_path: Path) -> None:
         ({"data": {"targets": ["cycle99x"]}}, "cycle99x"),
         ({"data": {"name": "counting"}}, "synthetic5000.npz is not in"),
         ({"training": {"device": "cuda:77"}}, "device is 'cuda:77'"),
+        ({"training": {"branches": 2}}, "branches is 2; branches are drawn with 2 identifiers"),
+        ({"training": {"memory_budget": "1GB"}}, "MPNN has 0 identifiers"),
+        (
+            {"model": {"name": "i2gnn", "norm": "batch"}, "training": {"memory_budget": "1GB"}},
+            "I2GNN normalises over the rows of all roots",
+        ),
+        (
+            {"model": {"name": "i2gnn"}, "training": {"memory_budget": "1KB"}},
+            "the memory budget is 1.0 KB",
+        ),
     ],
 )
 def test_mistakes_are_named_and_leave_no_folder(

@@ -1,0 +1,82 @@
+"""What can be said about a run before it starts: whether it can, by what it is judged."""
+
+import torch
+from torch import Tensor, nn
+
+from i2gnn.data.splits import Splits
+from i2gnn.errors import InputError
+from i2gnn.graphs import GraphStore
+from i2gnn.graphs.flat import ragged_arange
+from i2gnn.models.stream import StreamedModel
+from i2gnn.subgraphs import Subgraphs
+from i2gnn.training.config import TrainingConfig
+from i2gnn.training.targets import Scaling
+
+__all__ = ["check_run", "check_shapes", "measure_targets", "metric_of"]
+
+
+def check_run(model: nn.Module, data: GraphStore, splits: Splits, config: TrainingConfig) -> None:
+    """Raises an InputError if `fit` could not even begin; nothing has been written then."""
+    check_subgraphs(model, data, config)
+    measure_targets(data, splits, config)
+    if config.memory_budget is not None:
+        StreamedModel(model.train(), config.memory_budget).check(data)
+
+
+def check_subgraphs(model: nn.Module, data: GraphStore, config: TrainingConfig) -> None:
+    """Checks that subgraphs come as the settings on memory and branches need them."""
+    if config.memory_budget is not None and isinstance(data, Subgraphs):
+        raise InputError("memory_budget extracts while running; expected graphs, got Subgraphs")
+    if config.branches is None:
+        return
+    identifiers = getattr(data if isinstance(data, Subgraphs) else model, "identifiers", None)
+    if identifiers != 2:
+        raise InputError(
+            f"branches is {config.branches}; branches are drawn with 2 identifiers, "
+            f"not with {identifiers}"
+        )
+    if data.level == "edge":
+        raise InputError("branches cannot be drawn at edge level, where each has its own output")
+
+
+def measure_targets(data: GraphStore, splits: Splits, config: TrainingConfig) -> Scaling:
+    """Checks that there is something to learn from, and scales the targets."""
+    if data.y is None:
+        raise InputError("the data has no targets; expected y and a level")
+    splits.check(len(data))
+    for name in ("train", "val"):
+        if not len(getattr(splits, name)):
+            raise InputError(f"the {name} split is empty; expected at least one graph")
+    if config.loss in ("bce", "ce"):
+        return Scaling.none(data.y.shape[1])
+    train, val = splits.train, splits.val
+    chosen = train if config.standardize == "train" else torch.cat([train, val])
+    return Scaling.measure(_targets(data, chosen), standardize=config.standardize != "none")
+
+
+def metric_of(config: TrainingConfig) -> str:
+    """The metric that selects the best epoch."""
+    if config.metric != "auto":
+        return config.metric
+    return "accuracy" if config.loss in ("bce", "ce") else "normalized_mae"
+
+
+def check_shapes(output: Tensor, target: Tensor, loss: str, level: str | None) -> None:
+    """Checks that a model returned one row per target."""
+    rows, columns = target.shape
+    fits = len(output) == rows and (loss == "ce" or output.shape == target.shape)
+    if not fits or output.dim() != 2:
+        expected = f"[{rows}, {'classes' if loss == 'ce' else columns}]"
+        raise InputError(
+            f"the model returned {list(output.shape)}; expected {expected}, one row per {level}"
+        )
+
+
+def _targets(data: GraphStore, graphs: Tensor) -> Tensor:
+    """The rows of y that belong to the graphs, without the rest of a batch."""
+    assert data.y is not None and data.level is not None
+    if data.level == "graph":
+        return data.y.cpu()[graphs]
+    sizes = data.sizes[data.level][graphs]
+    starts = data.offsets[data.level][:-1][graphs]
+    return data.y.cpu()[ragged_arange(starts, sizes, int(sizes.sum()))]
