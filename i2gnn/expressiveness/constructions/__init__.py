@@ -1,0 +1,6 @@
+"""The paper's proofs as code: what models with 0, 1 and 2 identifiers can count, by messages."""
+
+from i2gnn.expressiveness.constructions.table import CONSTRUCTIONS, Construction, construct
+from i2gnn.expressiveness.constructions.vocabulary import Rows
+
+__all__ = ["CONSTRUCTIONS", "Construction", "Rows", "construct"]
