@@ -11,6 +11,7 @@ HELP = "run an experiment of the paper again and print it beside the paper's num
 
 TABLES = {
     "complexity": ("complexity", "cost of a forward pass: parameters, memory, time"),
+    "brec": ("brec", "BREC's 400 pairs of graphs: which a trained model tells apart"),
 }
 """For each table its module in `i2gnn.cli.tables`, which has `add_arguments(parser)` and
 `execute(arguments) -> int` as a command has (`arguments.table` is the name), and what it shows."""

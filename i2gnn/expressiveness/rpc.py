@@ -23,7 +23,6 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.nn.modules.batchnorm import _BatchNorm
 
 from i2gnn.errors import InputError
 from i2gnn.expressiveness.relabel import relabelled_copies
@@ -188,13 +187,12 @@ def compare_pair(
 def graphs_per_block(model: nn.Module, pair: GraphStore, settings: RPCSettings) -> int:
     """How many graphs to run at once: a batch, or fewer pairs of copies if it would not fit.
 
-    Known for our models with one or two identifiers. Others take whole batches, and so do models
-    that normalise over the batch, to which a part of it is another thing.
+    Known for our models with one or two identifiers; others take whole batches. A block holds as
+    many copies of one graph as of the other, so even to a model that normalises over the batch it
+    is what the batch is.
     """
     whole = settings.batch_size
     if not isinstance(model, IdentifierGNN) or model.identifiers not in (1, 2):
-        return whole
-    if any(isinstance(module, _BatchNorm) for module in model.modules()):
         return whole
     sizes = count_subgraphs(
         pair, hops=model.hops, identifiers=model.identifiers, labels=model.labels
