@@ -14,7 +14,16 @@ from matplotlib.figure import Figure
 
 from i2gnn.graphs import GraphStore
 
-__all__ = ["COLORS", "draw_counts", "error_by_count", "learning_curves", "predicted_against_true"]
+__all__ = [
+    "COLORS",
+    "STYLE",
+    "draw_counts",
+    "error_by_count",
+    "layout",
+    "learning_curves",
+    "predicted_against_true",
+    "to_svg",
+]
 
 Values = npt.NDArray[np.float64]
 
@@ -52,7 +61,7 @@ def learning_curves(histories: Mapping[str, Sequence[Mapping[str, float]]], metr
         axes.set(xlabel="epoch", ylabel=f"validation {metric}", yscale="log")
         _plain_log_labels(axes)
         axes.legend()
-        return _svg(figure)
+        return to_svg(figure)
 
 
 def predicted_against_true(target: Values, predictions: Mapping[str, Values], what: str) -> str:
@@ -74,7 +83,7 @@ def predicted_against_true(target: Values, predictions: Mapping[str, Values], wh
             panel.set_title(name, fontsize=11)
             panel.set(xlabel=f"true number of {what}", xlim=(-0.02 * top, top))
         panels[0].set(ylabel="predicted", ylim=(-0.05 * top, top))
-        return _svg(figure)
+        return to_svg(figure)
 
 
 def error_by_count(
@@ -102,7 +111,7 @@ def error_by_count(
         lower.bar(counts, sizes, width=0.9, color="#b9c0ca")
         lower.set(xlabel=f"true number of {what} at the node", ylabel="nodes", yscale="log")
         lower.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-        return _svg(figure)
+        return to_svg(figure)
 
 
 def draw_counts(
@@ -115,7 +124,7 @@ def draw_counts(
     drawn = networkx.Graph()
     drawn.add_nodes_from(range(graph.num_nodes))
     drawn.add_edges_from(graph.edge_index.t().tolist())
-    position = _layout(drawn)
+    position = layout(drawn)
     blues = LinearSegmentedColormap.from_list("counts", ["#f4f7fd", "#7aa5ee"])
     reds = LinearSegmentedColormap.from_list("errors", ["#ffffff", "#f3a6a0", "#d9382c"])
     worst = max((float(np.abs(p - target).max()) for p in predictions.values()), default=1.0)
@@ -132,10 +141,10 @@ def draw_counts(
             texts = [f"{v:.1f}".replace("-0.0", "0.0") for v in predicted]
             _draw(panel, drawn, position, error, reds, texts, top=worst)
             panel.set_title(f"{name}: off by {error.mean():.2f} on average", fontsize=11)
-        return _svg(figure)
+        return to_svg(figure)
 
 
-def _layout(graph: networkx.Graph) -> dict[int, Any]:
+def layout(graph: networkx.Graph) -> dict[int, Any]:
     """Positions with room for labels; springs where parts are not connected."""
     position: dict[int, Any]
     if len(graph) and networkx.is_connected(graph):
@@ -181,7 +190,7 @@ def _plain_log_labels(axes: Axes) -> None:
     axes.yaxis.set_minor_locator(LogLocator(subs=()))
 
 
-def _svg(figure: Figure) -> str:
+def to_svg(figure: Figure) -> str:
     """The figure as an <svg> element without the XML prologue."""
     buffer = io.StringIO()
     figure.savefig(

@@ -1,0 +1,163 @@
+"""Figures of the probe's page: what a model tells apart, what it counts, and where it fails."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import matplotlib
+import networkx
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+
+from i2gnn.graphs import GraphStore
+from i2gnn.report.figures import STYLE, layout, to_svg
+
+__all__ = ["draw_pair", "gaps_over_noise", "remaining_errors", "separated_by_category"]
+
+MODEL = "#1f5fd0"
+OTHERS = ("#b9c0ca", "#d9b48f", "#8fbfa6", "#c3a0bd")
+"""Reference models stay in the background."""
+
+BOUNDS = ("|", "D", "o", "s")
+"""Marks of exact tests, which no model of their kind can pass."""
+
+
+def separated_by_category(
+    sizes: Mapping[str, int],
+    models: Mapping[str, Mapping[str, int]],
+    bounds: Mapping[str, Mapping[str, int]],
+) -> str:
+    """Share of the pairs of each category that are told apart, the probed model first.
+
+    Args:
+        sizes: Pairs of each category.
+        models: For each model what it separates, by category; the first is the one probed.
+        bounds: The same for exact tests, drawn as marks.
+    """
+    categories = list(sizes)
+    rows = np.arange(len(categories))[::-1]
+    height = 0.8 / len(models)
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(8.6, 0.72 * len(categories) * max(len(models), 2) / 2.6 + 1.2))
+        axes = figure.subplots()
+        for n, (name, counts) in enumerate(models.items()):
+            shares = [100 * counts.get(c, 0) / sizes[c] for c in categories]
+            places = rows + 0.4 - height * (n + 0.5)
+            color = MODEL if n == 0 else OTHERS[(n - 1) % len(OTHERS)]
+            axes.barh(places, shares, 0.9 * height, color=color, label=name, zorder=2)
+            for place, share, c in zip(places, shares, categories, strict=True):
+                text = f"{counts.get(c, 0)}" + (f" of {sizes[c]}" if n == 0 else "")
+                strong: Any = {"fontweight": "bold"} if n == 0 else {"color": "#5b6470"}
+                axes.text(share + 1.2, place, text, va="center", fontsize=8, zorder=5, **strong)
+        for mark, (name, counts) in zip(BOUNDS, bounds.items(), strict=False):
+            shares = [100 * counts.get(c, 0) / sizes[c] for c in categories]
+            axes.plot(
+                shares, rows + 0.4, mark, color="#111820", markersize=5, markerfacecolor="white",
+                label=f"{name} (exact)", zorder=4, clip_on=False,
+            )  # fmt: skip
+        axes.set_yticks(rows, categories)
+        axes.set(xlabel="pairs told apart, %", xlim=(0, 112), ylim=(-0.6, len(categories) - 0.3))
+        axes.set_xticks(range(0, 101, 20))
+        axes.tick_params(left=False)
+        axes.grid(axis="y", visible=False)
+        axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        return to_svg(figure)
+
+
+def remaining_errors(left: Mapping[str, Mapping[str, float]], counts: float, partly: float) -> str:
+    """What is left of the error after training, one row per structure, one dot per model.
+
+    Args:
+        left: For each model its share of the mean's error, by structure; the first is the one
+            probed.
+        counts: Below it a model counts.
+        partly: Below it a model counts partly.
+    """
+    structures = list(next(iter(left.values())))
+    rows = np.arange(len(structures))[::-1]
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(7.4, 0.32 * len(structures) + 1.1))
+        axes = figure.subplots()
+        for low, high, color in ((1e-4, counts, "#e7f4ec"), (counts, partly, "#fdf4e3")):
+            axes.axvspan(low, high, color=color, zorder=0)
+        for n, (name, values) in reversed(list(enumerate(left.items()))):
+            color = MODEL if n == 0 else OTHERS[(n - 1) % len(OTHERS)]
+            known = [
+                (values[s], row) for s, row in zip(structures, rows, strict=True) if s in values
+            ]
+            axes.plot(
+                [max(value, 1e-4) for value, _ in known], [row for _, row in known], "o",
+                color=color, label=name, markersize=8 if n == 0 else 6, zorder=3,
+            )  # fmt: skip
+        smallest = min((v for values in left.values() for v in values.values()), default=0.01)
+        axes.set(xscale="log", xlim=(max(min(0.008, 0.7 * smallest), 1e-4), 1.6))
+        axes.set(xlabel="error left, of that of always answering the mean")
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.set_yticks(rows, [name.replace("_", " ") for name in structures])
+        axes.tick_params(left=False)
+        handles, labels = axes.get_legend_handles_labels()
+        axes.legend(handles[::-1], labels[::-1], loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        return to_svg(figure)
+
+
+def gaps_over_noise(ratios: Mapping[str, Sequence[float]], tie: float, separation: float) -> str:
+    """Gap between the graphs of each pair over the rounding noise, one dot per pair.
+
+    Args:
+        ratios: For each category those of its pairs.
+        tie: Below it a pair is tied.
+        separation: Above it a pair is separated.
+    """
+    names = list(ratios)
+    rows = np.arange(len(names))[::-1]
+    draw = np.random.default_rng(0)
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(8.6, 0.42 * len(names) + 1.2))
+        axes = figure.subplots()
+        axes.axvspan(tie, separation, color="#fdf4e3", zorder=0)
+        for row, values in zip(rows, ratios.values(), strict=True):
+            shown: npt.NDArray[np.float64] = np.clip(np.asarray(values, dtype=float), 1e-2, 1e17)
+            spread = draw.uniform(-0.28, 0.28, len(shown))
+            colors = [
+                MODEL if v > separation else "#d9382c" if v < tie else "#d9822b" for v in shown
+            ]
+            axes.scatter(shown, row + spread, s=9, c=colors, linewidth=0, alpha=0.7, zorder=3)
+        axes.set(
+            xscale="log", xlabel="gap over noise; left of the band tied, right of it separated"
+        )
+        axes.set_yticks(rows, names)
+        axes.tick_params(left=False)
+        return to_svg(figure)
+
+
+def draw_pair(pair: GraphStore, title: str) -> str:
+    """The two graphs of a pair, side by side."""
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(4.6, 2.4), layout="constrained")
+        for panel, g in zip(figure.subplots(1, 2), (0, 1), strict=True):
+            _draw_plain(panel, pair.batch([g]))
+        figure.suptitle(title, fontsize=9.5, color="#333a44")
+        return to_svg(figure)
+
+
+def _draw_plain(axes: Axes, graph: GraphStore) -> None:
+    drawn = networkx.Graph()
+    drawn.add_nodes_from(range(graph.num_nodes))
+    drawn.add_edges_from(graph.edge_index.t().tolist())
+    position = layout(drawn)
+    many = graph.num_nodes
+    colors = ["#1f5fd0"] * many
+    if graph.x is not None:
+        kinds = graph.x[:, 0].tolist()
+        colors = ["#d9822b" if kind else "#1f5fd0" for kind in kinds]
+    networkx.draw_networkx_edges(
+        drawn, position, ax=axes, edge_color="#9aa2ad", width=0.5 if many > 40 else 0.8
+    )
+    networkx.draw_networkx_nodes(
+        drawn, position, ax=axes, node_size=max(6, 420 / many), node_color=colors, linewidths=0
+    )
+    axes.set_axis_off()
+    axes.set_aspect("equal")
+    axes.margins(0.06)
