@@ -1,0 +1,28 @@
+"""What our counting experiments do otherwise than the paper."""
+
+from i2gnn.training import RunConfig
+
+__all__ = ["deviations"]
+
+ALWAYS = "test at the best validation epoch; the published code takes a late one, or the best test"
+
+
+def deviations(preset: str, config: RunConfig) -> tuple[str, ...]:
+    """One sentence for each, to be kept beside the result."""
+    found = [ALWAYS]
+    model, training = config.model, config.training
+    if training.precision == "tf32":
+        found.append("TF32 matrix products on GPUs")
+    if config.data.name == "chembl":
+        found.append("a split of our own with a fixed seed; the paper's is not published")
+    if model.name == "ppgn":
+        found.append("PPGN marks the diagonal and computes no padding")
+    if preset == "paper" and model.name != "ppgn":
+        found.append(
+            "4 layers, which the paper's main text and parameters say; its appendix says 5"
+        )
+    if preset == "paper-5" and model.name != "ppgn":
+        found.append("5 layers, as the paper's appendix says; its main text says 4")
+    if not preset.startswith("paper"):
+        found.append("settings of our own")
+    return tuple(found)

@@ -1,0 +1,95 @@
+"""One run of a table: what it is called, what it is made of, where its files are."""
+
+import dataclasses
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from i2gnn.paper.presets import Task
+from i2gnn.training import RunConfig
+from i2gnn.training.options import flatten
+
+__all__ = ["Experiment", "shorten", "shrink"]
+
+FREE = {"training.device", "training.time_limit", "training.checkpoint_seconds"}
+"""Settings that do not make another experiment."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """A cell of a table with one seed.
+
+    Attributes:
+        task: Table, data set, level, model and target.
+        preset: Name of the settings.
+        seed: Of the run.
+        config: All settings.
+        deviations: What is other than in the paper.
+        tests: Whether the test graphs are used; a search looks at validation alone.
+    """
+
+    task: Task
+    preset: str
+    seed: int
+    config: RunConfig
+    deviations: tuple[str, ...] = ()
+    tests: bool = True
+
+    @property
+    def name(self) -> str:
+        """Unique among all experiments."""
+        task = self.task
+        return f"{task.table}/{self.preset}-{task.dataset}-{task.model}-{task.target}-{self.seed}"
+
+    @property
+    def epochs(self) -> int:
+        """How many it takes at most."""
+        return self.config.training.epochs
+
+    def record_path(self, results: str | os.PathLike[str]) -> Path:
+        """Where its record is below the folder of results."""
+        return Path(results, f"{self.name}.json")
+
+    def run_dir(self, runs: str | os.PathLike[str]) -> Path:
+        """Where its checkpoint is below the folder of runs."""
+        return Path(runs, self.name)
+
+    def differences(self, record: dict[str, Any]) -> list[str]:
+        """Settings in which a record of this name is of another experiment."""
+        sections = {key: record["settings"][key] for key in ("data", "model", "training")}
+        # Through the settings' own class, so that what older records do not mention has a value.
+        there = flatten(RunConfig.from_dict(sections).to_dict())
+        here = flatten(self.config.to_dict())
+        return [
+            f"{key} (there {there[key]!r}, here {here[key]!r})"
+            for key in here
+            if key not in FREE and there[key] != here[key]
+        ]
+
+
+def shorten(experiment: Experiment, epochs: int) -> Experiment:
+    """The same with another number of epochs, under a preset of its own name."""
+    training = dataclasses.replace(experiment.config.training, epochs=epochs)
+    return dataclasses.replace(
+        experiment,
+        preset=f"{experiment.preset}@{epochs}",
+        config=dataclasses.replace(experiment.config, training=training),
+        deviations=(*experiment.deviations, f"{epochs} epochs"),
+    )
+
+
+def shrink(experiment: Experiment) -> Experiment:
+    """The same as a smoke test: few graphs, narrow and shallow, two epochs."""
+    config = experiment.config
+    data = dataclasses.replace(config.data, count=20, limit=20)
+    if data.name == "counting":
+        data = dataclasses.replace(data, name="synthetic", limit=None)
+    model = dataclasses.replace(config.model, hidden_channels=8, num_layers=2)
+    training = dataclasses.replace(config.training, epochs=2, batch_size=4, precision="float32")
+    return dataclasses.replace(
+        experiment,
+        preset=f"quick-{experiment.preset}",
+        config=RunConfig(data=data, model=model, training=training),
+        deviations=("quick: a smoke test on a few small graphs",),
+    )

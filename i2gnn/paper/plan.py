@@ -1,0 +1,66 @@
+"""Which runs of a table to make."""
+
+from collections.abc import Callable, Sequence
+
+from i2gnn.data.chembl import FILE as CHEMBL
+from i2gnn.data.download import data_folder
+from i2gnn.errors import InputError
+from i2gnn.paper.counting import CountingTable
+from i2gnn.paper.experiment import Experiment, shorten, shrink
+from i2gnn.paper.presets import CANDIDATES, Task
+
+__all__ = ["choose_experiments"]
+
+
+def choose_experiments(
+    table: CountingTable,
+    *,
+    presets: Sequence[str] | None = None,
+    seeds: Sequence[int] = (0, 1, 2),
+    targets: Sequence[str] | None = None,
+    models: Sequence[str] | None = None,
+    datasets: Sequence[str] | None = None,
+    epochs: int | None = None,
+    quick: bool = False,
+    data_root: str | None = None,
+) -> list[Experiment]:
+    """The runs of a table, in the order in which to make them.
+
+    Args:
+        table: Where they belong.
+        presets: By default the paper's; of a search, all candidates.
+        seeds: One run of each cell for each.
+        targets: Only these.
+        models: Only these.
+        datasets: Only these.
+        epochs: Other than the preset's, under a name of their own.
+        quick: Smoke tests on generated graphs; on ChEMBL only where its file is.
+        data_root: Folder of data sets.
+
+    Raises:
+        InputError: A name that the table does not have.
+    """
+    usual = ["paper"] if table.tests else [f"best-{name}" for name in CANDIDATES]
+    chosen = presets or usual
+    found = [one for preset in chosen for one in table.experiments(preset, seeds)]
+    wanted: list[tuple[str, Sequence[str] | None, Callable[[Task], str]]] = [
+        ("target", targets, lambda task: task.target),
+        ("model", models, lambda task: task.model),
+        ("data set", datasets, lambda task: task.dataset),
+    ]
+    for what, names, of in wanted:
+        if names is not None:
+            known = list(dict.fromkeys(of(one.task) for one in found))
+            for name in names:
+                if name not in known:
+                    expected = ", ".join(known)
+                    raise InputError(f"{table.name} has no {what} {name!r}; expected {expected}")
+            found = [one for one in found if of(one.task) in names]
+    if quick:
+        there = (data_folder(data_root) / CHEMBL.path).is_file()
+        found = [shrink(one) for one in found if there or one.task.dataset != "chembl"]
+    if epochs is not None:
+        if epochs < 1:
+            raise InputError(f"epochs is {epochs}; expected at least 1")
+        found = [shorten(one, epochs) for one in found]
+    return found

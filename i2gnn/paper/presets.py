@@ -1,0 +1,116 @@
+"""Settings of the counting experiments: the paper's, and ours."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from i2gnn.errors import InputError
+from i2gnn.models import REGISTRY
+from i2gnn.paper.counting_published import HOPS
+from i2gnn.training import RunConfig
+
+__all__ = ["BEST", "CANDIDATES", "PRESETS", "VARIANTS", "Candidate", "Task", "configure"]
+
+
+class Task(NamedTuple):
+    """What is to be learnt by what: one cell of a table, the one that keeps its records."""
+
+    table: str
+    dataset: str
+    level: str
+    model: str
+    target: str
+
+
+VARIANTS: Mapping[str, tuple[str, Mapping[str, Any]]] = MappingProxyType(
+    {
+        "i2gnn_single": ("i2gnn", {"branch_labels": False}),
+        "i2gnn_id": ("i2gnn", {"labels": "identity"}),
+    }
+)
+"""Rows that are a model of the registry with other arguments."""
+
+PPGN_WIDTH = 300
+"""The paper's width in the counting experiments; its complexity table has 64."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A setting that might serve `best`, as what it changes in `BASE`.
+
+    Attributes:
+        about: The idea, in a few words.
+        model: Changes of the model's section.
+        training: Changes of the training's section.
+    """
+
+    about: str
+    model: Mapping[str, Any] = field(default_factory=dict)
+    training: Mapping[str, Any] = field(default_factory=dict)
+
+
+BASE: Mapping[str, Any] = {"hidden_channels": 64, "num_layers": 5, "labels": "spd"}
+
+CANDIDATES: Mapping[str, Candidate] = MappingProxyType(
+    {
+        "plain": Candidate("the paper's training; 5 layers, plain distances as labels"),
+        "averaged": Candidate("averaged weights", training={"average": 0.999}),
+    }
+)
+"""Compared on validation graphs alone by `i2gnn reproduce search`."""
+
+BEST: Mapping[str, str] = MappingProxyType({})
+"""For each target the candidate with the lowest validation error; "plain" for others."""
+
+PRESETS: Mapping[str, str] = MappingProxyType(
+    {
+        "paper": "the paper's settings with 4 layers, as its main text says",
+        "paper-5": "the same with 5 layers, as its appendix says",
+        "best": "ours, chosen on validation graphs",
+    }
+    | {f"best-{name}": candidate.about for name, candidate in CANDIDATES.items()}
+)
+"""Presets by name, and what they are."""
+
+
+def configure(preset: str, task: Task, seed: int) -> RunConfig:
+    """The settings of one run.
+
+    Raises:
+        InputError: An unknown preset.
+    """
+    if preset not in PRESETS:
+        raise InputError(f"preset is {preset!r}; expected one of {', '.join(PRESETS)}")
+    name, changes = VARIANTS.get(task.model, (task.model, {}))
+    model: dict[str, Any] = {"name": name}
+    if "hops" in REGISTRY[name].arguments:
+        model["hops"] = HOPS[task.target]
+    training: dict[str, Any] = {"seed": seed, "precision": "tf32", "tensorboard": False}
+    if preset in ("paper", "paper-5"):
+        model |= _published(name, layers=4 if preset == "paper" else 5)
+    else:
+        chosen = BEST.get(task.target, "plain") if preset == "best" else preset.split("-", 1)[1]
+        candidate = CANDIDATES[chosen]
+        model |= {**BASE, **candidate.model}
+        training |= candidate.training
+    return RunConfig.from_dict(
+        {
+            "data": {"name": task.dataset, "targets": (task.target,), "level": task.level},
+            "model": {**model, **changes},
+            "training": training,
+        }
+    )
+
+
+def _published(name: str, layers: int) -> dict[str, Any]:
+    """The arguments of a model in the paper's counting experiments."""
+    arguments = dict(REGISTRY[name].preset)
+    del arguments["num_layers"]
+    arguments.pop("hops", None)
+    if name == "ppgn":  # "4 PPGN layers" in both places
+        return arguments | {"hidden_channels": PPGN_WIDTH, "num_layers": 4}
+    options = {}
+    if "head_channels" in arguments:
+        options["head_channels"] = list(arguments.pop("head_channels"))
+    return arguments | {"num_layers": layers, "options": options}

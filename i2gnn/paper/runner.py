@@ -1,0 +1,230 @@
+"""Runs experiments one after the other: done ones are skipped, stopped ones go on."""
+
+import dataclasses
+import logging
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from i2gnn.data import Splits
+from i2gnn.files import write_atomically
+from i2gnn.paper.experiment import Experiment
+from i2gnn.paper.records import error_by_count, read_record, thin_curve, write_record
+from i2gnn.training import Checkpoint, Result, fit, predict
+from i2gnn.training.environment import resolve_device
+from i2gnn.training.loop import CHECKPOINT
+from i2gnn.training.record import make_record
+from i2gnn.training.run import Prepared, prepare
+from i2gnn.training.sources import Sources
+
+__all__ = ["Event", "Notify", "RunSettings", "Runner", "State", "state_of"]
+
+log = logging.getLogger(__name__)
+
+PERIOD = 0.2
+"""Seconds between reports of a run's epochs."""
+
+State = Literal["waiting", "running", "done", "stopped", "failed"]
+
+
+class Event(NamedTuple):
+    """What became of a run, to be shown.
+
+    Attributes:
+        name: Of the experiment.
+        state: Its state now.
+        epoch: Finished epochs.
+        note: Why it failed, or its validation error.
+    """
+
+    name: str
+    state: State
+    epoch: int = 0
+    note: str = ""
+
+
+Notify = Callable[[Event], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSettings:
+    """Where and how experiments run; nothing here changes their results.
+
+    Attributes:
+        results: Folder of the records.
+        runs: Folder of checkpoints and logs.
+        data_root: Folder of data sets.
+        device: "auto", "cpu", "cuda" or "cuda:N".
+        resume: Whether stopped runs go on.
+        deadline: Time (`time.time()`) at which runs stop at a checkpoint; None for never.
+        jobs: Number of processes that share the device.
+    """
+
+    results: Path
+    runs: Path
+    data_root: str | None = None
+    device: str = "auto"
+    resume: bool = False
+    deadline: float | None = None
+    jobs: int = 1
+
+
+def state_of(experiment: Experiment, settings: RunSettings) -> Event:
+    """What the files say about an experiment: done, stopped at an epoch, failed, or waiting."""
+    path, folder = experiment.record_path(settings.results), experiment.run_dir(settings.runs)
+    if path.is_file():
+        record = read_record(path)
+        different = experiment.differences(record)
+        note = f"{path} has other settings: {', '.join(different)}" if different else ""
+        return Event(experiment.name, "done", record["epochs"], note)
+    if (folder / CHECKPOINT).is_file():
+        return Event(experiment.name, "stopped", _epochs_in(folder))
+    return Event(experiment.name, "waiting")
+
+
+def _epochs_in(folder: Path) -> int:
+    """Epochs in the log of a run, which is quicker to read than its checkpoint."""
+    log_file = folder / "log.csv"
+    if log_file.is_file():
+        return max(0, log_file.read_bytes().count(b"\n") - 1)
+    return Checkpoint.load(folder / CHECKPOINT).epoch
+
+
+class Runner:
+    """Runs experiments in this process; data and subgraphs are shared between them.
+
+    Args:
+        settings: Where and how.
+        notify: Told what happens.
+        stop: Asked after every epoch; True stops the run as Ctrl-C does.
+    """
+
+    def __init__(
+        self, settings: RunSettings, notify: Notify, stop: Callable[[], bool] = lambda: False
+    ) -> None:
+        self.settings, self.notify, self.stop = settings, notify, stop
+        self.sources = Sources(settings.data_root)
+
+    def run(self, experiment: Experiment) -> Event:
+        """Runs an experiment unless it is done; says what became of it.
+
+        Raises:
+            KeyboardInterrupt: Ctrl-C, or `stop`; the run can be resumed.
+        """
+        event = state_of(experiment, self.settings)
+        if event.state == "stopped" and not self.settings.resume:
+            event = event._replace(note="resume goes on")
+        elif event.state != "done" and self._time_left() > 0:
+            event = self._try(experiment, event.epoch)
+        self.notify(event)
+        return event
+
+    def _try(self, experiment: Experiment, epoch: int) -> Event:
+        self.notify(Event(experiment.name, "running", epoch))
+        try:
+            return self._run(experiment)
+        except Exception as error:  # one cell must not stop the others
+            lines = str(error).strip().splitlines()
+            note = f"{type(error).__name__}: {lines[0] if lines else 'no message'}"
+            path = self.settings.runs / f"{experiment.name}.error.txt"
+            write_atomically(path, traceback.format_exc())
+            log.debug("%s failed", experiment.name, exc_info=True)
+            return Event(experiment.name, "failed", note=f"{note} ({path})")
+
+    def _run(self, experiment: Experiment) -> Event:
+        settings, config = self.settings, experiment.config
+        left = self._time_left()
+        training = dataclasses.replace(
+            config.training,
+            device=settings.device,
+            time_limit=left if left < float("inf") else None,
+        )
+        prepared = prepare(dataclasses.replace(config, training=training), self.sources)
+        splits = prepared.data.splits
+        if not experiment.tests:
+            splits = Splits(splits.train, splits.val, torch.empty(0, dtype=torch.int64))
+        folder = experiment.run_dir(settings.runs)
+        result = fit(
+            prepared.model,
+            prepared.store,
+            splits,
+            training,
+            run_dir=folder,
+            resume=True,
+            settings=prepared.settings,
+            progress=False,
+            on_epoch=self._reporter(experiment.name),
+        )
+        if result.stopped == "time_limit":
+            return Event(experiment.name, "stopped", result.epochs, "out of time")
+        write_record(
+            experiment.record_path(settings.results),
+            self._record(experiment, prepared, splits, result),
+        )
+        return Event(experiment.name, "done", result.epochs, f"val {result.validation:.3g}")
+
+    def _record(
+        self, experiment: Experiment, prepared: Prepared, splits: Splits, result: Result
+    ) -> dict[str, Any]:
+        task, found = experiment.task, list(experiment.deviations)
+        if self.settings.jobs > 1:
+            found.append(
+                f"{self.settings.jobs} runs shared the device: seconds are not of one alone"
+            )
+        record = make_record(
+            result,
+            dataset=task.dataset,
+            level=task.level,
+            model=task.model,
+            target=task.target,
+            seed=experiment.seed,
+            device=resolve_device(self.settings.device),
+            settings=prepared.settings | experiment.config.to_dict(),
+            table=task.table,
+            preset=experiment.preset,
+            deviations=found,
+        )
+        record["curve"] = thin_curve(result.history, result.best_epoch)
+        if experiment.tests:
+            record["errors"] = error_by_count(*_predictions(prepared, splits, result))
+        return record
+
+    def _reporter(self, name: str) -> Callable[[Mapping[str, float]], None]:
+        last = 0.0
+
+        def report(row: Mapping[str, float]) -> None:
+            nonlocal last
+            if self.stop():
+                raise KeyboardInterrupt
+            if time.monotonic() - last >= PERIOD:
+                last = time.monotonic()
+                note = f"val {row['validation']:.3g}"
+                self.notify(Event(name, "running", int(row["epoch"]), note))
+
+        return report
+
+    def _time_left(self) -> float:
+        deadline = self.settings.deadline
+        return float("inf") if deadline is None else deadline - time.time()
+
+
+def _predictions(
+    prepared: Prepared, splits: Splits, result: Result
+) -> tuple[np.typing.NDArray[np.float64], np.typing.NDArray[np.float64]]:
+    """True and predicted counts of all test nodes (or graphs)."""
+    predicted = predict(prepared.model, prepared.store, splits.test, scaling=result.scaling)
+    target = prepared.data.graphs.batch(splits.test).y
+    assert target is not None
+    return _column(target), _column(predicted)
+
+
+def _column(values: Tensor) -> np.typing.NDArray[np.float64]:
+    column: np.typing.NDArray[np.float64] = values[:, 0].double().cpu().numpy()
+    return column

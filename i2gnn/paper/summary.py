@@ -1,0 +1,82 @@
+"""Records side by side with the paper's numbers: means, ratios, whether goals are met."""
+
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from i2gnn.paper.counting import CountingTable
+from i2gnn.paper.presets import Task
+
+__all__ = ["Cell", "summarize"]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What is known of one cell with one preset.
+
+    Attributes:
+        task: Data set, level, model and target.
+        preset: Name of the settings.
+        values: Errors of all seeds: on the test graphs, in a search on the validation graphs.
+        seconds: Training time of all seeds together.
+        paper: What the paper prints.
+        goal: What the error should not exceed.
+    """
+
+    task: Task
+    preset: str
+    values: tuple[float, ...]
+    seconds: float = 0.0
+    paper: float | None = None
+    goal: float | None = None
+
+    @property
+    def mean(self) -> float | None:
+        """Over the seeds; None if there is none."""
+        return statistics.fmean(self.values) if self.values else None
+
+    @property
+    def deviation(self) -> float | None:
+        """Standard deviation over the seeds; None for fewer than two."""
+        return statistics.stdev(self.values) if len(self.values) > 1 else None
+
+    @property
+    def ratio(self) -> float | None:
+        """Ours over the paper's."""
+        return None if self.mean is None or not self.paper else self.mean / self.paper
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the goal is met, at the four digits that papers print; None if unknown."""
+        if self.mean is None or self.goal is None:
+            return None
+        return round(self.mean, 4) <= round(self.goal, 4)
+
+
+def summarize(
+    table: CountingTable, presets: Sequence[str], records: Iterable[dict[str, Any]]
+) -> list[Cell]:
+    """One cell for each task and preset of a table, row by row; those without records too."""
+    found: dict[tuple[Task, str], list[dict[str, Any]]] = defaultdict(list)
+    for record in records:
+        task = Task(*(record[name] for name in Task._fields))
+        found[task, record["preset"]].append(record)
+    measure = "test" if table.tests else "validation"
+    cells = []
+    for preset in presets:
+        plain = preset.removeprefix("quick-").split("@")[0]
+        for task in table.tasks(plain):
+            here = found.get((task, preset), [])
+            cells.append(
+                Cell(
+                    task,
+                    preset,
+                    values=tuple(record[measure] for record in here),
+                    seconds=sum(record["seconds"] for record in here),
+                    paper=table.published.get(task),
+                    goal=table.goal(plain, task) if preset == plain else None,
+                )
+            )
+    return cells

@@ -1,0 +1,158 @@
+"""Experiments side by side: processes that share one device."""
+
+import contextlib
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Sequence
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Any, NamedTuple
+
+import torch
+
+from i2gnn.paper.experiment import Experiment
+from i2gnn.paper.runner import Event, Notify, Runner, RunSettings, state_of
+
+__all__ = ["run_experiments"]
+
+PATIENCE = 60.0
+"""Seconds that a process may take to stop at a checkpoint."""
+
+
+def run_experiments(
+    experiments: Sequence[Experiment], settings: RunSettings, notify: Notify
+) -> dict[str, Event]:
+    """Runs all experiments that are not done, in `settings.jobs` processes.
+
+    One that fails leaves the others alone.
+
+    Args:
+        experiments: In the order in which to begin them.
+        settings: Where and how.
+        notify: Told of every event, in this process.
+
+    Returns:
+        What became of each experiment, by name.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C; all runs have stopped at a checkpoint.
+    """
+    found: dict[str, Event] = {}
+
+    def keep(event: Event) -> None:
+        found[event.name] = event
+        notify(event)
+
+    if settings.jobs == 1:
+        runner = Runner(settings, notify)
+        for experiment in experiments:
+            found[experiment.name] = runner.run(experiment)
+        return found
+    waiting = []
+    for experiment in experiments:
+        event = state_of(experiment, settings)
+        if event.state == "done":
+            keep(event)
+        else:
+            waiting.append(experiment)
+    with _Pool(settings) as pool:
+        pool.run(waiting, keep)
+    return found
+
+
+class _Worker(NamedTuple):
+    """A process, the way to it, and what it is busy with."""
+
+    process: BaseProcess
+    connection: Connection
+    experiment: Experiment
+
+
+class _Pool(contextlib.AbstractContextManager["_Pool"]):
+    """Processes that take an experiment at a time."""
+
+    def __init__(self, settings: RunSettings) -> None:
+        self._settings = settings
+        # A forked process could not use CUDA once this one has.
+        self._context = multiprocessing.get_context("spawn")
+        self._stop = self._context.Event()
+        self._workers: list[_Worker] = []
+
+    def run(self, experiments: Sequence[Experiment], notify: Notify) -> None:
+        """Hands out the experiments until all have ended."""
+        waiting = list(experiments)
+        while waiting and len(self._workers) < self._settings.jobs:
+            self._start(waiting.pop(0))
+        while self._workers:
+            ready = wait([worker.connection for worker in self._workers])
+            for worker in [w for w in self._workers if w.connection in ready]:
+                self._hear(worker, waiting, notify)
+
+    def _hear(self, worker: _Worker, waiting: list[Experiment], notify: Notify) -> None:
+        name = worker.experiment.name
+        try:
+            event: Event = worker.connection.recv()
+        except EOFError:
+            worker.process.join()
+            note = f"its process ended with exit code {worker.process.exitcode}"
+            self._workers.remove(worker)
+            notify(Event(name, "failed", note=note))
+            if waiting:
+                self._start(waiting.pop(0))
+            return
+        notify(event)
+        if event.state == "running":
+            return
+        self._workers.remove(worker)
+        following = _next(waiting, worker.experiment)
+        worker.connection.send(following)
+        if following is None:
+            worker.process.join()
+        else:
+            self._workers.append(worker._replace(experiment=following))
+
+    def _start(self, experiment: Experiment) -> None:
+        here, there = self._context.Pipe()
+        process = self._context.Process(target=_work, args=(there, self._settings, self._stop))
+        process.start()
+        there.close()
+        here.send(experiment)
+        self._workers.append(_Worker(process, here, experiment))
+
+    def __exit__(self, *_: object) -> None:
+        """Lets runs stop at a checkpoint, and ends processes that do not."""
+        self._stop.set()
+        for worker in self._workers:
+            with contextlib.suppress(OSError):
+                worker.connection.send(None)
+        for worker in self._workers:
+            worker.process.join(PATIENCE)
+            if worker.process.is_alive():
+                worker.process.terminate()
+                worker.process.join()
+
+
+def _next(waiting: list[Experiment], last: Experiment) -> Experiment | None:
+    """The first that is waiting and needs the same subgraphs as the last, else the first."""
+    if not waiting:
+        return None
+    place = next((n for n, one in enumerate(waiting) if _inputs(one) == _inputs(last)), 0)
+    return waiting.pop(place)
+
+
+def _inputs(experiment: Experiment) -> tuple[Any, ...]:
+    """What the subgraphs of an experiment depend on."""
+    model, data = experiment.config.model, experiment.config.data
+    return data.name, model.name, model.hops, model.labels
+
+
+def _work(connection: Connection, settings: RunSettings, stop: Any) -> None:
+    """What a process does: run what it is given until it is given nothing."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process tells when to stop
+    torch.set_num_threads(max(1, (os.cpu_count() or 1) // settings.jobs))
+    asked: Callable[[], bool] = stop.is_set
+    runner = Runner(settings, connection.send, asked)
+    with contextlib.suppress(KeyboardInterrupt, OSError, EOFError):
+        while (experiment := connection.recv()) is not None:
+            runner.run(experiment)
