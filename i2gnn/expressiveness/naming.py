@@ -4,35 +4,19 @@ A signature is a colour followed by sorted values. Its name is its number in a d
 signatures seen, in order of first appearance: hashes only choose where to look, and a signature is
 recognised by comparing all of it. Names of one call can be compared with each other alone.
 
-Kernels write names to `names` and return how many there are.
+Kernels write names to `names` and return how many there are. Their dictionaries have three parts:
+`slots` is a hash table of numbers of signatures, -1 where it is empty; signature s is
+`pool[ends[s - 1] : ends[s]]`.
 """
-
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from i2gnn.parallel import jit
 
-__all__ = ["name_messages", "name_segments", "name_tuples"]
+__all__ = ["name_messages", "name_segments", "name_values"]
 
 Ints = npt.NDArray[np.int64]
-
-
-class Dictionary(NamedTuple):
-    """All signatures seen.
-
-    Attributes:
-        slots: A hash table of numbers of signatures; -1 where it is empty.
-        ends: Signature s is `pool[ends[s - 1] : ends[s]]`.
-        pool: The signatures, one after another, and room for more.
-        filled: [1], how many there are.
-    """
-
-    slots: Ints
-    ends: Ints
-    pool: Ints
-    filled: Ints
 
 
 @jit
@@ -51,23 +35,28 @@ def name_messages(
 
     `link_color` is empty where links are all alike.
     """
-    dictionary = _empty(len(color))
+    slots, ends, pool = _slots(len(color)), np.empty(len(color), np.int64), np.empty(1024, np.int64)
     signature = np.empty(1, np.int64)
+    count = 0
     for p in range(len(row_ptr) - 1):
-        first, stop = link_ptr[p], link_ptr[p + 1]
-        if stop - first + 1 > len(signature):
-            signature = np.empty(2 * (stop - first) + 1, np.int64)
+        first, size = link_ptr[p], link_ptr[p + 1] - link_ptr[p] + 1
+        if size > len(signature):
+            signature = np.empty(2 * size, np.int64)
         for rank in range(row_ptr[p + 1] - row_ptr[p]):
             signature[0] = color[row_ptr[p] + rank]
-            for q in range(first, stop):
+            for q in range(first, link_ptr[p + 1]):
                 value = color[row_ptr[link_to_pair[q]] + rank]
                 if len(link_color):
                     value += link_color[q] * num_colors
                 signature[1 + q - first] = value
-            _sort(signature, 1, 1 + stop - first)
-            dictionary = _reserve(dictionary, 1 + stop - first)
-            names[row_ptr[p] + rank] = _number(signature, 1 + stop - first, dictionary)
-    return int(dictionary.filled[0])
+            _sort(signature, 1, size)
+            slot = _find(signature, size, slots, ends, pool)
+            if slots[slot] < 0:
+                pool = _with_room(pool, count, ends, size)
+                _enter(signature, size, slot, count, slots, ends, pool)
+                count += 1
+            names[row_ptr[p] + rank] = slots[slot]
+    return count
 
 
 @jit
@@ -76,93 +65,61 @@ def name_segments(own: Ints, values: Ints, ptr: Ints, items: Ints, names: Ints) 
 
     Segment s holds `items[ptr[s] : ptr[s + 1]]`.
     """
-    dictionary = _empty(len(own))
+    slots, ends, pool = _slots(len(own)), np.empty(len(own), np.int64), np.empty(1024, np.int64)
     signature = np.empty(1, np.int64)
+    count = 0
     for s in range(len(own)):
-        size = ptr[s + 1] - ptr[s]
-        if size + 1 > len(signature):
-            signature = np.empty(2 * size + 1, np.int64)
+        size = ptr[s + 1] - ptr[s] + 1
+        if size > len(signature):
+            signature = np.empty(2 * size, np.int64)
         signature[0] = own[s]
-        for n in range(size):
+        for n in range(size - 1):
             signature[1 + n] = values[items[ptr[s] + n]]
-        _sort(signature, 1, 1 + size)
-        dictionary = _reserve(dictionary, 1 + size)
-        names[s] = _number(signature, 1 + size, dictionary)
-    return int(dictionary.filled[0])
+        _sort(signature, 1, size)
+        slot = _find(signature, size, slots, ends, pool)
+        if slots[slot] < 0:
+            pool = _with_room(pool, count, ends, size)
+            _enter(signature, size, slot, count, slots, ends, pool)
+            count += 1
+        names[s] = slots[slot]
+    return count
 
 
 @jit
-def name_tuples(
-    color: Ints, num_colors: int, length: int, folklore: bool, sizes: Ints, names: Ints
-) -> int:
-    """One round of k-WL or k-FWL on the k-tuples of nodes of every graph, k = `length`.
-
-        k-FWL   names[v] ~ (color[v], multiset of (color[v 1->w], ..., color[v k->w]) over w)
-        k-WL    names[v] ~ (color[v], for m = 1..k the multiset of color[v m->w] over w)
-
-    where v m->w is the tuple v with its m-th node replaced by w. The tuples of a graph with n nodes
-    are n^k places in lexicographic order; graphs follow each other. `num_colors`^k is below 2^63.
-    """
-    dictionary = _empty(len(color))
-    start = 0
-    for g in range(len(sizes)):
-        n = sizes[g]
-        total = 1 + n if folklore else 1 + length * n
-        signature = np.empty(total, np.int64)
-        for v in range(n**length):
-            signature[0] = color[start + v]
-            for place in range(1, total):
-                signature[place] = 0
-            step = 1
-            for m in range(length):  # from the last node of the tuple to the first
-                base = start + v - (v // step % n) * step
-                for w in range(n):
-                    value = color[base + w * step]
-                    if folklore:
-                        signature[1 + w] = signature[1 + w] * num_colors + value
-                    else:
-                        signature[1 + m * n + w] = value
-                if not folklore:
-                    _sort(signature, 1 + m * n, 1 + (m + 1) * n)
-                step *= n
-            if folklore:
-                _sort(signature, 1, total)
-            dictionary = _reserve(dictionary, total)
-            names[start + v] = _number(signature, total, dictionary)
-        start += n**length
-    return int(dictionary.filled[0])
+def name_values(values: Ints, names: Ints) -> int:
+    """Names of single numbers."""
+    slots, known = _slots(8), np.empty(16, np.int64)
+    count = 0
+    for n in range(len(values)):
+        slot = _find_value(values[n], slots, known)
+        if slots[slot] < 0:
+            if 2 * count >= len(slots):
+                known = _larger(known, count, 2 * len(slots))
+                slots = _slots(2 * count)
+                for entered in range(count):
+                    slots[_find_value(known[entered], slots, known)] = entered
+                slot = _find_value(values[n], slots, known)
+            slots[slot], known[count] = count, values[n]
+            count += 1
+        names[n] = slots[slot]
+    return count
 
 
 @jit
-def _empty(most: int) -> Dictionary:
-    """A dictionary with room for `most` signatures."""
+def _slots(most: int) -> Ints:
+    """An empty hash table with room for `most` numbers."""
     size = 16
     while size < 2 * most:
         size *= 2
-    slots, filled = np.empty(size, np.int64), np.empty(1, np.int64)
+    slots = np.empty(size, np.int64)
     for slot in range(size):
         slots[slot] = -1
-    filled[0] = 0
-    return Dictionary(slots, np.empty(most, np.int64), np.empty(1024, np.int64), filled)
+    return slots
 
 
 @jit
-def _reserve(dictionary: Dictionary, length: int) -> Dictionary:
-    """The dictionary with room in the pool for one more signature."""
-    slots, ends, pool, filled = dictionary
-    used = ends[filled[0] - 1] if filled[0] else 0
-    if used + length > len(pool):
-        larger = np.empty(2 * (used + length), np.int64)
-        for n in range(used):  # a loop compiles many times faster than a slice
-            larger[n] = pool[n]
-        pool = larger
-    return Dictionary(slots, ends, pool, filled)
-
-
-@jit
-def _number(signature: Ints, length: int, dictionary: Dictionary) -> int:
-    """The number of a signature, which is entered if it is new."""
-    slots, ends, pool, filled = dictionary
+def _find(signature: Ints, length: int, slots: Ints, ends: Ints, pool: Ints) -> int:
+    """Where the number of a signature stands, or the empty slot where it belongs."""
     slot = _hash(signature, length) & (len(slots) - 1)
     while slots[slot] >= 0:
         known = slots[slot]
@@ -172,25 +129,57 @@ def _number(signature: Ints, length: int, dictionary: Dictionary) -> int:
             while same < length and pool[start + same] == signature[same]:
                 same += 1
             if same == length:
-                return int(known)
+                break
         slot = (slot + 1) & (len(slots) - 1)
-    number = filled[0]
+    return int(slot)
+
+
+@jit
+def _enter(
+    signature: Ints, length: int, slot: int, number: int, slots: Ints, ends: Ints, pool: Ints
+) -> None:
+    """Gives a new signature its number; there is room for it in the pool."""
     start = ends[number - 1] if number else 0
     for n in range(length):
         pool[start + n] = signature[n]
-    slots[slot] = number
-    ends[number] = start + length
-    filled[0] = number + 1
-    return int(number)
+    slots[slot], ends[number] = number, start + length
+
+
+@jit
+def _with_room(pool: Ints, count: int, ends: Ints, length: int) -> Ints:
+    """The pool with room for one more signature."""
+    used = ends[count - 1] if count else 0
+    return pool if used + length <= len(pool) else _larger(pool, used, 2 * (used + length))
+
+
+@jit
+def _larger(values: Ints, used: int, size: int) -> Ints:
+    larger = np.empty(size, np.int64)
+    for n in range(used):  # a loop compiles many times faster than a slice
+        larger[n] = values[n]
+    return larger
+
+
+@jit
+def _find_value(value: int, slots: Ints, known: Ints) -> int:
+    slot = _mix(np.uint64(value)) & np.uint64(len(slots) - 1)
+    while slots[slot] >= 0 and known[slots[slot]] != value:
+        slot = (slot + np.uint64(1)) & np.uint64(len(slots) - 1)
+    return int(slot)
 
 
 @jit
 def _hash(signature: Ints, length: int) -> np.int64:
     state = np.uint64(length)
     for n in range(length):
-        state = (state ^ np.uint64(signature[n])) * np.uint64(0x9E3779B97F4A7C15)
-        state ^= state >> np.uint64(29)
+        state = _mix(state ^ np.uint64(signature[n]))
     return np.int64(state >> np.uint64(1))
+
+
+@jit
+def _mix(state: np.uint64) -> np.uint64:
+    state *= np.uint64(0x9E3779B97F4A7C15)
+    return state ^ (state >> np.uint64(29))
 
 
 @jit

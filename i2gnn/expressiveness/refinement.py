@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from torch import Tensor
 
-from i2gnn.expressiveness.naming import name_segments
+from i2gnn.expressiveness.naming import name_segments, name_values
 from i2gnn.graphs.store import GraphStore
 
 __all__ = [
@@ -41,6 +41,9 @@ class Refinement(Protocol):
     def step(self) -> None:
         """Takes one round; colours that differ never become equal."""
 
+    def is_stable(self) -> bool:
+        """Whether a round that found no new colours has shown that there are none."""
+
     def read(self, level: NodeOrGraph) -> Ints:
         """Colours of the nodes, [N], or of the graphs, [G]."""
 
@@ -48,7 +51,8 @@ class Refinement(Protocol):
 def settle(refinement: Refinement, rounds: int | None, level: NodeOrGraph) -> Ints:
     """The colours of nodes or graphs after so many rounds, or until no round changes anything.
 
-    Stops early where all of them differ, as that is final too.
+    Stops early where all of them differ, as that is final too: a pair is told apart in the round
+    in which it first differs.
     """
     if rounds is not None and rounds < 0:
         raise ValueError(f"rounds must be 0 or more, or None for all, got {rounds}")
@@ -58,7 +62,7 @@ def settle(refinement: Refinement, rounds: int | None, level: NodeOrGraph) -> In
     while taken != rounds and len(np.unique(colors)) < len(colors):
         before = refinement.num_colors
         refinement.step()
-        if refinement.num_colors == before:
+        if refinement.num_colors == before and refinement.is_stable():
             break
         taken, colors = taken + 1, refinement.read(level)
     return colors
@@ -87,12 +91,11 @@ def combine(*colors: Ints) -> tuple[Ints, int]:
         (array([0, 0, 1, 2]), 3)
     """
     names, *others = colors
-    nothing, ptr = np.empty(0, np.int64), np.zeros(len(names) + 1, np.int64)
     for values in (None, *others):
         # The product of two counts of colours is far below 2^63; of more it need not be.
         both = names if values is None else names * (int(values.max(initial=0)) + 1) + values
         names = np.empty(len(both), np.int64)
-        count = name_segments(both, nothing, ptr, nothing, names)
+        count = name_values(both, names)
     return names, count
 
 

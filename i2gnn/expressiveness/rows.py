@@ -90,6 +90,10 @@ class RowRefinement:
             of_node = self.read("node")[self.row_to_node]
             self.colors, self.num_colors = combine(self.colors, of_node)
 
+    def is_stable(self) -> bool:
+        """Yes: all names are exact."""
+        return True
+
     def read(self, level: NodeOrGraph) -> Ints:
         """Colours of the nodes, [N], or of the graphs, [G]."""
         branches = self._read_branches()

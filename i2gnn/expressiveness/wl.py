@@ -8,7 +8,8 @@
 | 2-fwl, 3-fwl  | pairs, triples of nodes     | PPGN is as strong as 2-fwl, and 2-fwl as 3-wl  |
 
 A model whose sums were injective on multisets would tie exactly the graphs that its test ties; a
-real one ties at least these. Colours are numbers of full signatures (`naming`), never hashes.
+real one ties at least these. Verdicts never rest on hashes: colours are numbers of full signatures
+(`naming`), or of fingerprints whose ties are confirmed entry by entry (`folklore`).
 """
 
 from typing import Literal, get_args
@@ -110,7 +111,8 @@ def color(
         raise ValueError(f"test must be one of {', '.join(get_args(Test))}, got {test!r}")
     if test not in ("1-wl", "identifier-wl"):
         folklore = test.endswith("fwl")
-        return settle(TupleRefinement(graphs, int(test[0]), folklore), rounds, level)
+        tuples = TupleRefinement(graphs, int(test[0]), folklore, every_round=rounds is not None)
+        return settle(tuples, rounds, level)
     if test == "1-wl":
         subgraphs = extract_subgraphs(graphs, identifiers=0)
         return color_subgraphs(subgraphs, rounds=rounds, level=level)

@@ -13,17 +13,10 @@ import pytest
 
 from i2gnn import InputError
 from i2gnn.expressiveness import color, datasets
-from i2gnn.expressiveness.datasets import FILES, PAIR_SETS, PairSet, load_pairs
+from i2gnn.expressiveness.datasets import FILES, PAIR_SETS, load_pairs
 from tests.data.test_download import QuietHandler
+from tests.expressiveness.datasets import load
 from tests.expressiveness.test_pairs import to_networkx
-from tests.helpers import data_root
-
-
-def load(name: str) -> PairSet:
-    root = data_root()
-    if name in FILES and (root is None or not (root / FILES[name].path).is_file()):
-        pytest.skip(f"{FILES[name].path} is not in the data root (I2GNN_DATA, or shared/data)")
-    return load_pairs(name, root)
 
 
 @pytest.mark.parametrize(

@@ -5,18 +5,12 @@ from itertools import combinations
 
 import pytest
 
-from i2gnn.expressiveness.pairs import (
-    join,
-    read_exp,
-    read_sr25,
-    rook_shrikhande,
-    two_cycles,
-    two_wheels,
-)
+from i2gnn.expressiveness import load_pairs
+from i2gnn.expressiveness.pairs import join, two_wheels
 from i2gnn.graphs import GraphStore
 from i2gnn.models import REGISTRY
-from tests.expressiveness.power import SUBJECTS, Pairs, exact_verdicts, verdicts
-from tests.helpers import data_root
+from tests.expressiveness.datasets import load
+from tests.expressiveness.power import CASES, Pairs, exact_verdicts, verdicts
 from tests.named_graphs import cycle, path, store
 
 TABLE = {
@@ -57,15 +51,15 @@ def expected(subject: str, column: int) -> str:
 
 
 def test_every_model_is_in_the_table():
-    assert {SUBJECTS[subject].name for subject in TABLE} == set(REGISTRY)
-    assert TABLE.keys() == SUBJECTS.keys()
+    assert {CASES[subject].name for subject in TABLE} == set(REGISTRY)
+    assert TABLE.keys() == CASES.keys()
 
 
 def check(subject: str, expected: str, graphs: GraphStore, pairs: Pairs, **options) -> None:
     """Random weights give the expected verdicts; so do colours, or they are at least as strong."""
-    model = SUBJECTS[subject]
+    model = CASES[subject]
     assert verdicts(model, graphs, pairs, **options) == expected
-    options.pop("block", None)
+    options.pop("nodes", None)
     exact = exact_verdicts(model, graphs, pairs, **options)
     if model.tight:
         assert exact == expected
@@ -76,8 +70,7 @@ def check(subject: str, expected: str, graphs: GraphStore, pairs: Pairs, **optio
 @cache
 def named_pairs() -> GraphStore:
     """Cycles, wheels, rook and Shrikhande; last a pair that no model may tie."""
-    cycles, wheels = map(two_cycles, range(3, 9)), map(two_wheels, range(3, 7))
-    return join(*cycles, *wheels, rook_shrikhande(), store(cycle(6), path(6)))
+    return join(load_pairs("paper").graphs, store(cycle(6), path(6)))
 
 
 def pairs_of(graphs: GraphStore) -> Pairs:
@@ -100,52 +93,40 @@ def test_hubs_of_wheels(subject):
 
 
 @cache
-def sr25() -> GraphStore:
-    return read_sr25(_file("sr25/sr251256.g6"))
-
-
-@cache
-def exp() -> GraphStore:
-    return read_exp(_file("exp/exp.npz"))
-
-
-def _file(name: str):
-    root = data_root()
-    if root is None or not (root / name).is_file():
-        pytest.skip(f"{name} is not in the data root (I2GNN_DATA, or shared/data)")
-    return root / name
+def graphs_of(name: str) -> GraphStore:
+    return load(name).graphs
 
 
 def check_sr25(subject: str, graphs: GraphStore) -> None:
     pairs = list(combinations(range(len(graphs)), 2))
-    hops = 2 if SUBJECTS[subject].name == "i3gnn" else 1  # the least that there is
+    hops = 2 if CASES[subject].name == "i3gnn" else 1  # the least that there is
     # Three identifiers make many rows: few graphs at a time.
-    options = {"hops": hops, "block": 4}
+    options = {"hops": hops, "nodes": 50}
     check(subject, expected(subject, 4) * len(pairs), graphs, pairs, **options)
 
 
 def check_exp(subject: str, graphs: GraphStore) -> None:
     pairs = pairs_of(graphs)
-    check(subject, expected(subject, 5) * len(pairs), graphs, pairs, node_types=(2,))
+    check(subject, expected(subject, 5) * len(pairs), graphs, pairs)
 
 
 @pytest.mark.parametrize("subject", TABLE)
 def test_sr25(subject):
-    check_sr25(subject, sr25().batch([0, 3, 9]))
+    check_sr25(subject, graphs_of("sr25").batch([0, 3, 9]))
 
 
 @pytest.mark.parametrize("subject", TABLE)
 def test_exp(subject):
-    check_exp(subject, exp().batch([2 * p + g for p in (0, 599) for g in (0, 1)]))
+    check_exp(subject, graphs_of("exp").batch([2 * p + g for p in (0, 599) for g in (0, 1)]))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("subject", TABLE)
 def test_all_of_sr25(subject):
-    check_sr25(subject, sr25())
+    check_sr25(subject, graphs_of("sr25"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("subject", TABLE)
 def test_all_of_exp(subject):
-    check_exp(subject, exp())
+    check_exp(subject, graphs_of("exp"))
