@@ -14,8 +14,9 @@ from i2gnn import InputError, count
 from i2gnn.counting import CATALOGUE, Pattern
 from i2gnn.counting.graphlets import induced_orbits
 from i2gnn.data import load_counting
-from i2gnn.expressiveness import CONSTRUCTIONS, Rows, color, construct
-from i2gnn.expressiveness.constructions import Construction, table
+from i2gnn.expressiveness import color
+from i2gnn.expressiveness.constructions import CONSTRUCTIONS, Construction, Rows, construct
+from i2gnn.expressiveness.constructions import construction as running
 from i2gnn.expressiveness.constructions.paths_and_cycles import (
     distances,
     paths_beyond_branch,
@@ -139,10 +140,10 @@ def test_all_molecules():
 def test_roots_and_branches_in_parts(monkeypatch):
     """A small budget cuts the roots, and the branches of large roots."""
     graphs = store(complete(9), petersen())
-    monkeypatch.setattr(table, "BUDGET", 20_000)
+    monkeypatch.setattr(running, "BUDGET", 20_000)
     cases = [CONSTRUCTIONS["path3", 1], CONSTRUCTIONS["cycle6", 2]]
     assert_exact(graphs, cases)
-    parts = list(table._parts(cases[1], graphs))
+    parts = list(cases[1].parts(graphs))
     assert len(parts) > 19  # more than roots
 
 
@@ -164,8 +165,7 @@ class Depth:
 class CountingRounds(Rows):
     """Rows without numbers: states know nothing but their depth."""
 
-    root = branch = Depth(0)
-    degree = Depth(1)
+    root = branch = ones = Depth(0)
 
     def neighbors(self, h: Depth) -> Depth:
         return Depth(h.rounds + 1)
@@ -178,7 +178,7 @@ class CountingRounds(Rows):
 
 @each
 def test_rounds_are_as_claimed(case):
-    rows = CountingRounds(case.extract(store(path(2))))
+    rows = CountingRounds(extract_subgraphs(store(path(2)), identifiers=0))
     assert case.function(rows).rounds == case.rounds
 
 

@@ -1,61 +1,17 @@
 """The constructions by name, and `construct`, which runs them on any graphs."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from i2gnn.counting import CATALOGUE, Pattern
-from i2gnn.counting.api import as_store
 from i2gnn.errors import InputError
 from i2gnn.expressiveness.constructions import graphlets, paths_and_cycles, six_cycles
+from i2gnn.expressiveness.constructions.construction import Construction
 from i2gnn.expressiveness.constructions.vocabulary import Rows
-from i2gnn.graphs import GraphStore
-from i2gnn.subgraphs import Subgraphs, extract_subgraphs
-from i2gnn.subgraphs.stream import Cost, extract_part, plan_parts
 
-__all__ = ["CONSTRUCTIONS", "Construction", "construct"]
-
-COST = Cost(pair=64, link=64, row=160, message=48)
-"""Bytes of the index lists and of a few states; messages are written out, as int64."""
-
-BUDGET = 2**28
-"""Bytes that the subgraphs of a part may take."""
-
-
-@dataclass(frozen=True)
-class Construction:
-    """How a model counts a substructure: a proof of the paper as message passing.
-
-    Attributes:
-        pattern: What is counted, and at which position.
-        theorem: Where the paper proves it; "ours" where it does not.
-        identifiers: How many nodes of a subgraph carry an identifier.
-        hops: The radius of the ego-nets, 0 without any.
-        rounds: Of messages: the layers that a model needs at least to follow it.
-        times: How often one copy is found.
-        function: Takes `Rows` and returns `times` the count, [N].
-    """
-
-    pattern: Pattern
-    theorem: str
-    identifiers: int
-    hops: int
-    rounds: int
-    times: int
-    function: Callable[[Rows], Tensor]
-
-    @property
-    def name(self) -> str:
-        """Of the substructure, as in `i2gnn.count`."""
-        return self.pattern.name
-
-    def extract(self, graphs: GraphStore) -> Subgraphs:
-        """The subgraphs that the construction runs on."""
-        hops = max(self.hops, 1)  # without effect where there are no ego-nets
-        return extract_subgraphs(graphs, hops=hops, identifiers=self.identifiers, labels="identity")
+__all__ = ["CONSTRUCTIONS", "construct"]
 
 
 def _at(name: str, pattern: str, position: int) -> Pattern:
@@ -119,9 +75,7 @@ def construct(graphs: Any, what: str, identifiers: int | None = None) -> Tensor:
     """Counts a substructure at every node the way the paper's proof does.
 
     The result equals `i2gnn.count(graphs, what)`, which is faster; this one shows that a model with
-    so many identifiers, hops and layers can do it. Time and memory grow with the rows and messages
-    of the subgraphs, sum of d_i |V_i| and sum of d_i |E_i| with two identifiers, in each round.
-    Memory is bounded: roots are taken in parts.
+    so many identifiers, hops and layers can do it. See `Construction.count`.
 
     Args:
         graphs: A `GraphStore`, or PyG, networkx or SMILES graphs: one or a list.
@@ -138,34 +92,9 @@ def construct(graphs: Any, what: str, identifiers: int | None = None) -> Tensor:
         >>> construct("c1ccccc1C", "cycle6")
         tensor([1, 1, 1, 1, 1, 1, 0])
     """
-    construction = _find(what, identifiers)
-    store = as_store(graphs).to("cpu")
-    total = torch.zeros(store.num_nodes, dtype=torch.int64)
-    for nodes, subgraphs in _parts(construction, store):
-        total[nodes] += construction.function(Rows(subgraphs))[subgraphs.roots]
-    assert not (total % construction.times).any(), f"{what}: not whole numbers"
-    return total // construction.times
-
-
-def _find(what: str, identifiers: int | None) -> Construction:
     for (name, number), construction in CONSTRUCTIONS.items():
         if name == what and identifiers in (None, number):
-            return construction
+            return construction.count(graphs)
     known = ", ".join(f"{name} ({number})" for name, number in CONSTRUCTIONS)
     wanted = f"{what!r}" if identifiers is None else f"{what!r} with {identifiers} identifiers"
     raise InputError(f"no construction of {wanted}; there are (identifiers): {known}")
-
-
-def _parts(construction: Construction, graphs: GraphStore) -> Iterator[tuple[slice, Subgraphs]]:
-    """Subgraphs that fit the budget, and their roots.
-
-    Readouts over branches are sums, so that the branches of a root may lie in several parts.
-    """
-    if construction.identifiers == 0:
-        yield slice(0, graphs.num_nodes), construction.extract(graphs)
-        return
-    hops, identifiers, labels = construction.hops, construction.identifiers, "identity"
-    parts = plan_parts(graphs, COST, BUDGET, hops=hops, identifiers=identifiers, labels=labels)
-    for part in parts:
-        subgraphs = extract_part(graphs, part, hops=hops, identifiers=identifiers, labels=labels)
-        yield slice(part.start, part.stop), subgraphs

@@ -70,12 +70,17 @@ class Rows:
         """1 where k is neither i nor j."""
         return 1 - self.root - self.branch
 
+    @cached_property
+    def ones(self) -> Tensor:
+        """1 everywhere."""
+        return torch.ones(self.subgraphs.num_rows, dtype=torch.int64)
+
     # -- what one round of messages tells ----------------------------------------------------
 
     @cached_property
     def degree(self) -> Tensor:
         """Neighbours of k in the ego-net; those at its border have more outside."""
-        return self.neighbors(torch.ones(self.subgraphs.num_rows, dtype=torch.int64))
+        return self.neighbors(self.ones)
 
     @cached_property
     def near_root(self) -> Tensor:
