@@ -26,6 +26,7 @@ from torch.nn import functional
 
 from i2gnn.errors import InputError
 from i2gnn.expressiveness.relabel import relabelled_copies
+from i2gnn.expressiveness.separation import scale_weights
 from i2gnn.expressiveness.subjects import Subject, embed, outputs
 from i2gnn.graphs.store import GraphStore
 from i2gnn.memory import available_memory, parse_size
@@ -49,6 +50,8 @@ class RPCSettings:
     Attributes:
         copies: Relabelled copies of each graph.
         out_channels: Numbers that the model gives each graph.
+        gain: What the weight matrices of a new model are multiplied with. Differences between
+            graphs fade from layer to layer if weights are small.
         epochs: Passes over the copies at most.
         batch_size: Graphs in a batch, copies of both graphs in turn.
         lr: Learning rate of Adam.
@@ -64,6 +67,7 @@ class RPCSettings:
 
     copies: int = 32
     out_channels: int = 16
+    gain: float = 1.0
     epochs: int = 20
     batch_size: int = 16
     lr: float = 1e-4
@@ -173,6 +177,7 @@ def compare_pair(
         dtype=settings.dtype,
         device=device,
     )
+    scale_weights(model, settings.gain)
     block = graphs_per_block(model, pair, settings)
     copies = relabelled_copies(pair, settings.copies, settings.seed)
     batches = _batches(subject, model, copies, settings.batch_size, block)

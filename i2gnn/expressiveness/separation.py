@@ -39,6 +39,7 @@ __all__ = [
     "TIED",
     "judge",
     "measure_gaps",
+    "scale_weights",
     "separate",
     "strong_options",
 ]
@@ -149,7 +150,8 @@ def measure_gaps(
         returns: [P], the largest of all draws; NaN where no draw gave finite numbers.
     """
     models = [
-        _scaled(subject.build(seed + d, graphs, level=level), gain) for d, gain in enumerate(gains)
+        scale_weights(subject.build(seed + d, graphs, level=level), gain)
+        for d, gain in enumerate(gains)
     ]
     found: list[list[Tensor]] = [[] for _ in models]
     for part in _blocks(graphs, nodes):
@@ -177,7 +179,7 @@ def _ratio(outputs: Tensor, first: Tensor, second: Tensor) -> Tensor:
     return ratio
 
 
-def _scaled(model: nn.Module, gain: float) -> nn.Module:
+def scale_weights(model: nn.Module, gain: float) -> nn.Module:
     """Multiplies matrices of weights, and leaves biases and scales of norms as they are."""
     with torch.no_grad():
         for weight in model.parameters():
