@@ -78,6 +78,37 @@ def two_wheels(length: int) -> GraphStore:
     return _pair(small, _cycle(2 * length) + spokes, length)
 
 
+def double_wheels(length: int) -> GraphStore:
+    """Two wheels with a second hub each, and a root, node 2L + 2, adjacent to both hubs; L >= 3.
+
+    No model with two identifiers tells the roots apart: whichever hub is the branch, the other is
+    the other, and the rims stay without beginning. But only the root of the second graph begins
+    (L + 2)-paths along the rim, which the other hub closes to (L + 4)-cycles. So I²-GNN counts
+    neither 7-cycles nor 5-paths at nodes, nor any longer ones.
+    """
+    hubs, root = (2 * length, 2 * length + 1), 2 * length + 2
+    spokes = [(node, hub) for hub in hubs for node in (*range(2 * length), root)]
+    small = _cycle(length) + _cycle(length, first=length) + spokes
+    return _pair(small, _cycle(2 * length) + spokes, length)
+
+
+def cones(graphs: GraphStore) -> GraphStore:
+    """Every graph with one more node, its last, that is adjacent to all.
+
+    With one more identifier than ties two graphs, their apexes are tied.
+
+    Example:
+        >>> cones(two_cycles(3)).degree[[6, 13]]
+        tensor([6, 6], dtype=torch.int32)
+    """
+    lists = []
+    for graph in (graphs.batch([g]) for g in range(len(graphs))):
+        apex = [(node, graph.num_nodes) for node in range(graph.num_nodes)]
+        lists.append([(a, b) for a, b in graph.edge_index.t().tolist() if a < b] + apex)
+    sizes = (graphs.sizes["node"] + 1).tolist()
+    return GraphStore.from_edge_lists(lists, sizes, symmetrize=True)
+
+
 def rook_shrikhande() -> GraphStore:
     """The 4 x 4 rook's graph and the Shrikhande graph, which 2-FWL ties (Propositions 3.1, 4.1).
 
@@ -142,7 +173,7 @@ def read_brec(file: str | os.PathLike[str]) -> tuple[GraphStore, list[str]]:
 
 def _pair(a: Edges, b: Edges, length: int) -> GraphStore:
     if length < 3:
-        raise ValueError(f"a cycle has at least 3 nodes, not {length}")
+        raise InputError(f"a cycle has at least 3 nodes, not {length}")
     return GraphStore.from_edge_lists([a, b], symmetrize=True)
 
 
@@ -153,5 +184,5 @@ def _cycle(length: int, first: int = 0) -> Edges:
 def _join_features(features: list[Tensor | None], what: str) -> Tensor | None:
     present = [values for values in features if values is not None]
     if 0 < len(present) < len(features):
-        raise ValueError(f"some of the graphs have {what} features, others have none")
+        raise InputError(f"some of the graphs have {what} features, others have none")
     return torch.cat(present) if present else None
