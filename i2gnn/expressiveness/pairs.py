@@ -73,9 +73,7 @@ def two_wheels(length: int) -> GraphStore:
     No model with one identifier tells the hubs apart, although only that of the second lies on
     (L + 2)-cycles that go round the rim. The nodes of the rims it does tell apart.
     """
-    spokes = [(node, 2 * length) for node in range(2 * length)]
-    small = _cycle(length) + _cycle(length, first=length) + spokes
-    return _pair(small, _cycle(2 * length) + spokes, length)
+    return cones(two_cycles(length))
 
 
 def double_wheels(length: int) -> GraphStore:
@@ -95,7 +93,7 @@ def double_wheels(length: int) -> GraphStore:
 def cones(graphs: GraphStore) -> GraphStore:
     """Every graph with one more node, its last, that is adjacent to all.
 
-    With one more identifier than ties two graphs, their apexes are tied.
+    If some identifiers tie two graphs, one more ties their apexes: held there, it tells nothing.
 
     Example:
         >>> cones(two_cycles(3)).degree[[6, 13]]
