@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from i2gnn.models.network import IdentifierGNN
-from i2gnn.nn import Conv, GatedGraph, NNConv
+from i2gnn.nn import Conv, GatedGraph, NNConv, ProductConv
 from i2gnn.nn.features import FeatureEncoder
 from i2gnn.ops import uses_kernels
 from i2gnn.subgraphs.stream import Cost
@@ -67,6 +67,9 @@ def _products(module: nn.Module, compiled: bool) -> Iterator[tuple[int, int]]:
         yield kept * module.hidden_size, used * module.hidden_size
     elif isinstance(module, nn.modules.batchnorm._BatchNorm):
         yield module.num_features, 2 * module.num_features
+    elif isinstance(module, ProductConv):
+        # Two linear maps, and both factors of their product, each with a summand beside it.
+        yield 2 * module.in_channels + 4 * module.out_channels, 6 * module.out_channels
     else:
         for name, part in module.named_children():
             sees_edges = isinstance(module, NNConv) and name == "net"

@@ -25,6 +25,7 @@ from i2gnn.nn import (
     NodeReadout,
     Norm,
     PathReadout,
+    ProductConv,
     VirtualNode,
     make_conv,
     mlp,
@@ -66,7 +67,7 @@ class IdentifierGNN(Network):
         hidden_channels: Width D of all states.
         num_layers: Number T of message-passing layers.
         out_channels: Number of outputs per node, edge or graph.
-        conv: Layer: "gated", "gin", "gine", "graph" or "nn".
+        conv: Layer: "gated", "gin", "gine", "graph", "product" or "nn".
         expansion: Hidden width of the MLPs in "gin" and "gine", in widths of their input.
         hops: Radius K of the ego-nets.
         labels: Label kinds joined by "+"; by default "spd", or "none" for MPNN and ID-GNN.
@@ -297,12 +298,16 @@ class IdentifierGNN(Network):
     def static_shapes(self) -> bool:
         """Whether training steps can be recorded: those of gated, GIN and GINE layers in kernels.
 
-        Batch normalisation leaves spare rows out only in fused layers.
+        Batch normalisation leaves spare rows out only in fused layers. Layers of products can be
+        recorded where nothing else is around them.
         """
         if self.level == "edge" or self.virtual_node is not None:
             return False
-        plain = all(isinstance(self._at(t).conv, GIN | GINE) for t in range(len(self.layers)))
-        return self.sees_labels_alone or (plain and ops.uses_fused(next(self.parameters())))
+        layers = [self._at(t) for t in range(len(self.layers))]
+        plain = all(isinstance(layer.conv, GIN | GINE) for layer in layers)
+        products = self.parts == ("nodes",) and all(map(_multiplies, layers))
+        fused = plain and ops.uses_fused(next(self.parameters()))
+        return self.sees_labels_alone or products or fused
 
     def _label_stack(self, subgraphs: Subgraphs) -> Tensor:
         """Rows after the last layer, pooled over each subgraph, [B, D]."""
@@ -398,6 +403,12 @@ class IdentifierGNN(Network):
             states = self.graph_readout(states, graphs)
         result: Tensor = self.head(states)
         return result
+
+
+def _multiplies(layer: Layer) -> bool:
+    """Whether a layer is products, and nothing that needs to know which rows are spare."""
+    plain = isinstance(layer.conv, ProductConv) and layer.conv.root_weight is None
+    return plain and layer.mix is None and isinstance(layer.norm, nn.Identity)
 
 
 def _ends(nodes: Tensor, graphs: GraphStore) -> Tensor:

@@ -26,6 +26,7 @@ __all__ = [
     "GatedGraph",
     "GraphConv",
     "NNConv",
+    "ProductConv",
     "SumConv",
     "make_conv",
     "stack_weights",
@@ -287,6 +288,33 @@ class GraphConv(SumConv):
         return result
 
 
+class ProductConv(SumConv):
+    """Layer without saturation: a polynomial of the state and the sum of the neighbours.
+
+        h'[i,j,k] = A h[i,j,k] + B m + (C h[i,j,k] + c) * (E m + e),   m = sum of h[i,j,l] over l
+
+    The paper's constructions that count multiply numbers of walks by each other and by marks of
+    nodes. Here these are products of channels, exact at every size, where gates and MLPs can only
+    approximate them on the sizes that they have seen.
+    """
+
+    ends_in_activation = True
+
+    def __init__(self, in_channels: int, out_channels: int) -> None:
+        super().__init__(in_channels, out_channels)
+        self.own = nn.Linear(in_channels, 2 * out_channels)
+        self.neighbors = nn.Linear(in_channels, 2 * out_channels)
+
+    def update(self, h: Tensor, message: Tensor) -> Tensor:
+        """[n, in_channels] each to [n, out_channels]."""
+        (added, factor), (more, other) = (
+            self.own(h).chunk(2, 1),
+            self.neighbors(message).chunk(2, 1),
+        )
+        result: Tensor = torch.addcmul(added + more, factor, other)
+        return result
+
+
 class NNConv(Conv):
     """Layer whose message weight depends on the edge (Gilmer et al. 2017).
 
@@ -342,6 +370,7 @@ CONVS: dict[str, type[Conv]] = {
     "gine": GINE,
     "gated": GatedGraph,
     "graph": GraphConv,
+    "product": ProductConv,
     "nn": NNConv,
 }
 """Layers by the name they have in configs."""

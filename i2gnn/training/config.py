@@ -118,7 +118,7 @@ class ModelConfig(Settings):
     hidden_channels: int = option(64, "width D", minimum=1)
     num_layers: int = option(5, "depth T", minimum=1)
     hops: int = option(3, "radius K of the ego-nets", minimum=1)
-    conv: str | None = option(None, "layer: gated, gin, gine, graph or nn")
+    conv: str | None = option(None, "layer: gated, gin, gine, graph, product or nn")
     labels: str | None = option(None, "joined by +; null: spd, or none without identifiers")
     branch_labels: bool | None = option(None, "false: labels of the root alone")
     label_injection: Literal["layer", "input", "concat"] = option(

@@ -3,7 +3,7 @@ import torch
 from torch_geometric import nn as pyg
 
 from i2gnn import extract_subgraphs, ops
-from i2gnn.nn import CONVS, GIN, GINE, GatedGraph, GraphConv, NNConv, make_conv
+from i2gnn.nn import CONVS, GIN, GINE, GatedGraph, GraphConv, NNConv, ProductConv, make_conv
 from tests.helpers import assert_permutation_equivariant, random_graphs
 
 
@@ -37,7 +37,20 @@ def test_gradients_against_finite_differences(name):
     assert torch.autograd.gradcheck(lambda h, e: conv(h, s, e), (h, edge_attr))
 
 
-@pytest.mark.parametrize("name", CONVS)
+def test_products_by_hand():
+    """With weights that pick out terms, the layer multiplies numbers of walks."""
+    s = extract_subgraphs(random_graphs(3, nodes=(4, 7), p=0.6), identifiers=0)
+    conv = ProductConv(1, 1).double()
+    for parameter in conv.parameters():
+        torch.nn.init.zeros_(parameter)
+    conv.own.weight.data[1], conv.neighbors.weight.data[1] = 2.0, 3.0
+    conv.own.bias.data[0], conv.neighbors.bias.data[1] = 5.0, -1.0
+    h = torch.arange(s.num_rows, dtype=torch.float64).unsqueeze(1)
+    m = ops.aggregate(h, s)
+    torch.testing.assert_close(conv(h, s), 5 + 2 * h * (3 * m - 1))
+
+
+@pytest.mark.parametrize("name", sorted(CONVS.keys() - {"product"}))
 def test_zero_identifiers_agree_with_pygs_own_layer(graphs, name):
     """On the graph itself each layer is PyG's, given the same weights."""
     s = extract_subgraphs(graphs, identifiers=0)

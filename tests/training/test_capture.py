@@ -93,13 +93,14 @@ def test_static_steps_equal_ordinary_ones(device: str, level: str, changes: Any)
     assert_static_equals_ordinary(make, data, device, **changes)
 
 
+@pytest.mark.parametrize("conv", ["gated", "product"])
 @pytest.mark.parametrize("level", ["node", "graph"])
-def test_static_steps_of_a_whole_model(device: str, level: str) -> None:
+def test_static_steps_of_a_whole_model(device: str, level: str, conv: str) -> None:
     data = subgraphs(level)
 
     def make() -> nn.Module:
         torch.manual_seed(1)
-        return I2GNN(hidden_channels=16, num_layers=2, hops=1, level=level)
+        return I2GNN(hidden_channels=16, num_layers=2, hops=1, level=level, conv=conv)
 
     assert make().static_shapes
     assert_static_equals_ordinary(make, data, device, epochs=2)
