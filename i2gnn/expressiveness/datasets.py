@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations, starmap
+from pathlib import Path
 from types import MappingProxyType
 
 import torch
@@ -30,9 +31,10 @@ from i2gnn.expressiveness.pairs import (
     two_cycles,
     two_wheels,
 )
+from i2gnn.graphs.readers import Problem, read_blocks
 from i2gnn.graphs.store import GraphStore
 
-__all__ = ["FILES", "PAIR_SETS", "PairSet", "load_pairs"]
+__all__ = ["FILES", "PAIR_SETS", "PairSet", "load_pairs", "read_pairs"]
 
 FILES: Mapping[str, DataFile] = MappingProxyType(
     {
@@ -147,6 +149,30 @@ def load_pairs(name: str, root: str | os.PathLike[str] | None = None) -> PairSet
     if name not in PAIR_SETS:
         raise InputError(f"no pairs {name!r}; expected one of {', '.join(PAIR_SETS)}")
     return PAIR_SETS[name](root)
+
+
+def read_pairs(a: str | os.PathLike[str], b: str | os.PathLike[str]) -> PairSet:
+    """Graphs of two files, of any format that `i2gnn count` reads: the p-th of both are pair p.
+
+    Raises:
+        InputError: A graph cannot be read, or one file has more graphs than the other.
+    """
+    first, second = _read_graphs(a), _read_graphs(b)
+    if len(first) != len(second) or not len(first):
+        raise InputError(
+            f"{a} has {len(first)} graphs and {b} has {len(second)}; expected as many in both"
+        )
+    count = torch.arange(len(first))
+    title = [f"graph {p}" for p in range(len(first))]
+    graphs = join(first, second)
+    return PairSet("files", graphs, count, count + len(first), ["files"] * len(first), title)
+
+
+def _read_graphs(file: str | os.PathLike[str]) -> GraphStore:
+    def fail(problem: Problem) -> None:
+        raise InputError(f"line {problem.line}: {problem.reason}")
+
+    return join(*(block.store for block in read_blocks(Path(file), fail)))
 
 
 def _paper(_: str | os.PathLike[str] | None) -> PairSet:

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from torch import Tensor
 
+from i2gnn.errors import InputError
 from i2gnn.expressiveness.naming import name_segments, name_values
 from i2gnn.graphs.store import GraphStore
 
@@ -55,9 +56,9 @@ def settle(refinement: Refinement, rounds: int | None, level: NodeOrGraph) -> In
     in which it first differs.
     """
     if rounds is not None and rounds < 0:
-        raise ValueError(f"rounds must be 0 or more, or None for all, got {rounds}")
+        raise InputError(f"rounds must be 0 or more, or None for all, got {rounds}")
     if level not in ("node", "graph"):
-        raise ValueError(f"level must be 'node' or 'graph', got {level!r}")
+        raise InputError(f"level must be 'node' or 'graph', got {level!r}")
     taken, colors = 0, refinement.read(level)
     while taken != rounds and len(np.unique(colors)) < len(colors):
         before = refinement.num_colors

@@ -87,9 +87,13 @@ class Subject:
         """
         wanted = {"level": level, "out_channels": out_channels} | self._sizes(graphs)
         given = {name: value for name, value in wanted.items() if name in self._arguments}
+        given |= self.options
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            model = self.factory(**(given | dict(self.options)))
+            try:
+                model = self.factory(**given)
+            except (TypeError, ValueError) as error:
+                raise InputError(f"{self.name} cannot be built with {given}: {error}") from error
         if not isinstance(model, nn.Module):
             raise InputError(
                 f"{self.name} returned {type(model).__name__}; expected a torch.nn.Module"

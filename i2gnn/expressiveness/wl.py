@@ -14,6 +14,7 @@ real one ties at least these. Verdicts never rest on hashes: colours are numbers
 
 from typing import Literal, get_args
 
+from i2gnn.errors import InputError
 from i2gnn.expressiveness.pairs import join
 from i2gnn.expressiveness.refinement import Ints, NodeOrGraph, settle
 from i2gnn.expressiveness.rows import RowRefinement
@@ -51,7 +52,7 @@ def distinguish(
     """
     for graph in (a, b):
         if len(graph) != 1:
-            raise ValueError(f"expected a store of one graph, got one of {len(graph)}")
+            raise InputError(f"expected a store of one graph, got one of {len(graph)}")
     colors = color(
         join(a, b),
         test,
@@ -100,7 +101,7 @@ def color(
         returns: [G] or [N].
 
     Raises:
-        ValueError: An argument is out of range, or `hops` is None and a graph is too long for it.
+        InputError: An argument is out of range, or `hops` is None and a graph is too long for it.
 
     Example:
         >>> from i2gnn.expressiveness.pairs import rook_shrikhande
@@ -108,7 +109,7 @@ def color(
         (array([0, 0]), array([0, 1]))
     """
     if test not in get_args(Test):
-        raise ValueError(f"test must be one of {', '.join(get_args(Test))}, got {test!r}")
+        raise InputError(f"test must be one of {', '.join(get_args(Test))}, got {test!r}")
     if test not in ("1-wl", "identifier-wl"):
         folklore = test.endswith("fwl")
         tuples = TupleRefinement(graphs, int(test[0]), folklore, every_round=rounds is not None)
@@ -119,7 +120,7 @@ def color(
     if hops is None:
         subgraphs = extract_whole(graphs, identifiers=identifiers, labels=labels)
     else:
-        subgraphs = extract_subgraphs(graphs, hops=hops, identifiers=identifiers, labels=labels)
+        subgraphs = _extract(graphs, hops=hops, identifiers=identifiers, labels=labels)
     return color_subgraphs(
         subgraphs, rounds=rounds, node_states=node_states, readout=readout, level=level
     )
@@ -139,15 +140,20 @@ def color_subgraphs(
 
 def extract_whole(graphs: GraphStore, *, identifiers: int = 2, labels: str = "spd") -> Subgraphs:
     """Subgraphs that reach as far as there are edges: the ego-net of a root is its component."""
-    if identifiers == 0:
-        return extract_subgraphs(graphs, identifiers=0)
-    if identifiers not in FARTHEST:
-        raise ValueError(f"identifiers must be 0, 1, 2 or 3, got {identifiers!r}")
+    if identifiers not in FARTHEST:  # none, or an error
+        return _extract(graphs, hops=1, identifiers=identifiers, labels=labels)
     longest = int(graphs.sizes["node"].max()) - 1 if len(graphs) else 0
     hops = min(max(longest, 2), FARTHEST[identifiers])
-    subgraphs = extract_subgraphs(graphs, hops=hops, identifiers=identifiers, labels=labels)
+    subgraphs = _extract(graphs, hops=hops, identifiers=identifiers, labels=labels)
     if (subgraphs.link_count != subgraphs.degree[subgraphs.pair_to_node]).any():
-        raise ValueError(
+        raise InputError(
             f"some nodes are more than {hops} hops apart, the most that labels can tell; give hops"
         )
     return subgraphs
+
+
+def _extract(graphs: GraphStore, *, hops: int, identifiers: int, labels: str) -> Subgraphs:
+    try:
+        return extract_subgraphs(graphs, hops=hops, identifiers=identifiers, labels=labels)
+    except ValueError as error:
+        raise InputError(str(error)) from error
