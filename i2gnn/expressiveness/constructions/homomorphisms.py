@@ -21,7 +21,7 @@ where u is the marked position if counts are at nodes, and any node if they are 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import cache, partial, reduce
 from operator import add, mul
 
 import networkx
@@ -98,26 +98,26 @@ class _Quotient:
     weight: int
 
 
-def _quotients(pattern: Pattern, level: NodeOrGraph) -> list[_Quotient]:
+@cache
+def _quotients(pattern: Pattern, level: NodeOrGraph) -> tuple[_Quotient, ...]:
     """All that have a weight, one of each kind."""
-    found: list[_Quotient] = []
+    found: dict[tuple[int, ...], list[_Quotient]] = {}  # by degrees, so that few are compared
     for blocks in _partitions(pattern):
         sizes = [blocks.count(block) for block in set(blocks)]
         weight = math.prod((-1) ** (b - 1) * math.factorial(b - 1) for b in sizes)
         graph = networkx.Graph((blocks[u], blocks[v]) for u, v in pattern.edges)
         position = blocks[pattern.position] if level == "node" else None
-        for number, other in enumerate(found):
+        alike = found.setdefault(tuple(sorted(d for _, d in graph.degree)), [])
+        for number, other in enumerate(alike):
             if _same_kind(graph, position, other):
-                found[number] = _Quotient(other.graph, other.position, other.weight + weight)
+                alike[number] = _Quotient(other.graph, other.position, other.weight + weight)
                 break
         else:
-            found.append(_Quotient(graph, position, weight))
-    return [quotient for quotient in found if quotient.weight]
+            alike.append(_Quotient(graph, position, weight))
+    return tuple(quotient for alike in found.values() for quotient in alike if quotient.weight)
 
 
 def _same_kind(graph: networkx.Graph, position: int | None, other: _Quotient) -> bool:
-    if sorted(d for _, d in graph.degree) != sorted(d for _, d in other.graph.degree):
-        return False
     maps = networkx.isomorphism.GraphMatcher(graph, other.graph).isomorphisms_iter()
     return any(position is None or to[position] == other.position for to in maps)
 
