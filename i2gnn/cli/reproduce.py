@@ -18,6 +18,7 @@ TABLES = {
     "search": ("counting", "candidates for the preset best, on validation graphs alone"),
     "complexity": ("complexity", "cost of a forward pass: parameters, memory, time"),
     "brec": ("brec", "BREC's 400 pairs of graphs: which a trained model tells apart"),
+    "report": ("report", "one page with all of these, from the records alone"),
 }
 """For each table its module in `i2gnn.cli.tables`, which has `add_arguments(parser)` and
 `execute(arguments) -> int` as a command has (`arguments.table` is the name), and what it shows."""

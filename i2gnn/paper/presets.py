@@ -50,7 +50,8 @@ class Candidate:
     training: Mapping[str, Any] = field(default_factory=dict)
 
 
-BASE: Mapping[str, Any] = {"hidden_channels": 64, "num_layers": 5, "labels": "spd"}
+BASE: Mapping[str, Any] = {"hidden_channels": 64, "num_layers": 5}
+"""With plain distances as labels, the models' default."""
 
 CANDIDATES: Mapping[str, Candidate] = MappingProxyType(
     {

@@ -8,17 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from i2gnn.errors import InputError
 from i2gnn.files import write_atomically
+from i2gnn.training.record import short
 
-__all__ = ["error_by_count", "read_record", "read_records", "thin_curve", "write_record"]
+__all__ = ["read_record", "read_records", "thin_curve", "write_record"]
 
 POINTS = 200
 """Epochs of a learning curve that are kept."""
-BINS = 64
-"""Bins of true counts at most."""
 
 
 def thin_curve(history: Sequence[Mapping[str, float]], best_epoch: int) -> dict[str, list[float]]:
@@ -32,31 +30,7 @@ def thin_curve(history: Sequence[Mapping[str, float]], best_epoch: int) -> dict[
     last = len(history) - 1
     chosen = {round(place) for place in np.linspace(0, last, min(POINTS, last + 1))}
     rows = [history[place] for place in sorted(chosen | {best_epoch - 1})]
-    return {name: [_rounded(row[name]) for row in rows] for name in rows[0]}
-
-
-def error_by_count(
-    target: npt.NDArray[np.float64], prediction: npt.NDArray[np.float64]
-) -> dict[str, Any]:
-    """Errors of the nodes (or graphs) with a given true count, in bins of equal width.
-
-    Returns:
-        "width" of the bins and, for every bin that is not empty, the least count in it ("count"),
-        the number of nodes ("number"), their mean absolute error ("mae") and the standard
-        deviation of their errors ("spread").
-    """
-    width = 1 + int(target.max(initial=0)) // BINS
-    bins, index, number = np.unique(target // width, return_inverse=True, return_counts=True)
-    error = prediction - target
-    mean = np.bincount(index, error) / number
-    spread = np.sqrt(np.bincount(index, (error - mean[index]) ** 2) / number)
-    return {
-        "width": width,
-        "count": [int(b) * width for b in bins],
-        "number": number.tolist(),
-        "mae": [_rounded(v) for v in np.bincount(index, np.abs(error)) / number],
-        "spread": [_rounded(v) for v in spread],
-    }
+    return {name: [short(row[name]) for row in rows] for name in rows[0]}
 
 
 def write_record(path: str | os.PathLike[str], record: Mapping[str, Any]) -> None:
@@ -84,8 +58,3 @@ def read_record(path: str | os.PathLike[str]) -> dict[str, Any]:
 def read_records(results: str | os.PathLike[str], tables: Sequence[str]) -> list[dict[str, Any]]:
     """All records of these tables below a folder, in the order of their names."""
     return [read_record(p) for t in tables for p in sorted(Path(results, t).glob("*.json"))]
-
-
-def _rounded(value: float) -> float:
-    """Five significant digits: enough for plots, and short."""
-    return int(value) if float(value).is_integer() else float(f"{value:.5g}")

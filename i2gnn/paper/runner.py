@@ -16,11 +16,11 @@ from torch import Tensor
 from i2gnn.data import Splits
 from i2gnn.files import write_atomically
 from i2gnn.paper.experiment import Experiment
-from i2gnn.paper.records import error_by_count, read_record, thin_curve, write_record
+from i2gnn.paper.records import read_record, thin_curve, write_record
 from i2gnn.training import Checkpoint, Result, fit, predict
 from i2gnn.training.environment import resolve_device
 from i2gnn.training.loop import CHECKPOINT
-from i2gnn.training.record import make_record
+from i2gnn.training.record import bin_errors, make_record
 from i2gnn.training.run import Prepared, prepare
 from i2gnn.training.sources import Sources
 
@@ -193,7 +193,7 @@ class Runner:
         )
         record["curve"] = thin_curve(result.history, result.best_epoch)
         if experiment.tests:
-            record["errors"] = error_by_count(*_predictions(prepared, splits, result))
+            record["errors"] = bin_errors(*_predictions(prepared, splits, result))
         return record
 
     def _reporter(self, name: str) -> Callable[[Mapping[str, float]], None]:

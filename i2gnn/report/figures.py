@@ -13,10 +13,12 @@ from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
 
 from i2gnn.graphs import GraphStore
+from i2gnn.training.record import bin_errors
 
 __all__ = [
     "COLORS",
     "STYLE",
+    "binned_errors",
     "draw_counts",
     "error_by_count",
     "layout",
@@ -27,7 +29,7 @@ __all__ = [
 
 Values = npt.NDArray[np.float64]
 
-COLORS = ("#7a8290", "#d9822b", "#1f5fd0", "#2f9e6e", "#a2468f")
+COLORS = ("#7a8290", "#d9822b", "#1f5fd0", "#2f9e6e", "#a2468f", "#c0392b", "#17818f", "#8a6d1d")
 """One per model, in the order in which they are compared."""
 
 STYLE: Any = {
@@ -94,21 +96,27 @@ def error_by_count(
     The lower panel shows how many nodes have that count; counts with fewer than `min_nodes`
     nodes are left out of the upper one.
     """
-    counts, index, sizes = np.unique(target, return_inverse=True, return_counts=True)
-    enough = sizes >= min_nodes
+    errors = {name: bin_errors(target, predicted) for name, predicted in predictions.items()}
+    return binned_errors(errors, what, min_nodes)
+
+
+def binned_errors(errors: Mapping[str, Mapping[str, Any]], what: str, min_nodes: int = 5) -> str:
+    """The same from bins as `i2gnn.training.record.bin_errors` makes them, one set per model."""
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(7.2, 4.6))
         upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
-        for (name, predicted), color in zip(predictions.items(), COLORS, strict=False):
-            error = np.bincount(index, np.abs(predicted - target)) / sizes
+        for (name, bins), color in zip(errors.items(), COLORS, strict=False):
+            count = np.array(bins["count"]) + (bins["width"] - 1) / 2  # the middle of a bin
+            number, error = np.array(bins["number"]), np.array(bins["mae"])
+            enough = (number >= min_nodes) & (error > 0)
             upper.plot(
-                counts[enough], error[enough], "o-", color=color, label=name, markersize=3,
+                count[enough], error[enough], "o-", color=color, label=name, markersize=3,
                 linewidth=1.4,
             )  # fmt: skip
         upper.set(ylabel="mean absolute error", yscale="log")
         _plain_log_labels(upper)
         upper.legend()
-        lower.bar(counts, sizes, width=0.9, color="#b9c0ca")
+        lower.bar(count, number, width=0.9 * bins["width"], color="#b9c0ca")
         lower.set(xlabel=f"true number of {what} at the node", ylabel="nodes", yscale="log")
         lower.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
         return to_svg(figure)

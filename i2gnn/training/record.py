@@ -7,12 +7,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 
 from i2gnn.training.loop import Result
 
-__all__ = ["hardware", "make_record", "versions"]
+__all__ = ["bin_errors", "hardware", "make_record", "short", "versions"]
 
+BINS = 64
+"""Bins of true values at most."""
 PACKAGES = ("i2gnn", "torch", "torch_geometric", "pytorch-lightning", "numpy", "numba")
 
 
@@ -53,6 +57,39 @@ def make_record(
         "settings": dict(settings),
         "deviations": list(deviations),
     }
+
+
+def bin_errors(
+    target: npt.NDArray[np.float64], prediction: npt.NDArray[np.float64]
+) -> dict[str, Any]:
+    """Errors by true count, in bins of equal width: what is left of predictions in a record.
+
+    Args:
+        target: [n], true counts.
+        prediction: [n].
+
+    Returns:
+        "width" of the bins and, for every bin that is not empty, the least count in it ("count"),
+        the number of items ("number"), their mean absolute error ("mae") and the standard
+        deviation of their errors ("spread").
+    """
+    width = 1 + int(target.max(initial=0)) // BINS
+    bins, index, number = np.unique(target // width, return_inverse=True, return_counts=True)
+    error = prediction - target
+    mean = np.bincount(index, error) / number
+    spread = np.sqrt(np.bincount(index, (error - mean[index]) ** 2) / number)
+    return {
+        "width": width,
+        "count": [int(b) * width for b in bins],
+        "number": number.tolist(),
+        "mae": [short(v) for v in np.bincount(index, np.abs(error)) / number],
+        "spread": [short(v) for v in spread],
+    }
+
+
+def short(value: float) -> float:
+    """Five significant digits: enough for plots, and short in a file."""
+    return int(value) if float(value).is_integer() else float(f"{value:.5g}")
 
 
 def hardware(device: torch.device) -> dict[str, Any]:

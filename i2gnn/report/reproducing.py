@@ -1,0 +1,204 @@
+"""The page of reproduced tables, made from records alone: as Markdown and as HTML with plots."""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+
+from i2gnn.files import write_atomically
+from i2gnn.paper.counting import TABLES, CountingTable, model_title, target_title
+from i2gnn.paper.presets import PRESETS
+from i2gnn.paper.records import read_records
+from i2gnn.paper.summary import Cell, summarize
+from i2gnn.report.figures import binned_errors, learning_curves
+from i2gnn.report.page import write_page
+
+__all__ = ["Section", "collect_sections", "write_reproduction"]
+
+SHOWN = ("table2", "table3", "table6", "ablation", "search")
+"""Tables of the page, in its order; the figure of errors is drawn from the records of table2."""
+
+ALWAYS = ("paper", "best")
+"""Presets that are shown even if no run has been made; others appear with their first record."""
+
+INTRODUCTION = """\
+Normalised mean absolute errors on the test graphs, at the epoch with the lowest validation error: \
+mean and standard deviation over the seeds, beside what the paper prints. Every number comes from \
+a file in `results/`, one for each run, with its settings, versions and hardware; a cell without \
+one is missing. A tick means that the goal is met: for `paper`, I²-GNN at most 10 % and other \
+models at most 25 % above the paper; for `best`, at most the lowest number published for any model.\
+"""
+
+
+@dataclass(frozen=True)
+class Section:
+    """One table with one preset.
+
+    Attributes:
+        table: Of the paper.
+        preset: Name of the settings.
+        cells: Row by row.
+        records: From which they were made.
+    """
+
+    table: CountingTable
+    preset: str
+    cells: tuple[Cell, ...]
+    records: tuple[dict[str, Any], ...]
+
+    @property
+    def title(self) -> str:
+        """Heading."""
+        return f"{self.table.title}: {self.preset}"
+
+    @property
+    def about(self) -> str:
+        """What the preset is, and what the runs took."""
+        about = PRESETS.get(self.preset.split("@")[0], "")
+        sentence = f"{about[:1].upper()}{about[1:]}." if about else ""
+        if not self.records:
+            return f"{sentence} No run has been made yet."
+        seconds = sum(record["seconds"] for record in self.records)
+        machines = {r["hardware"].get("gpu") or r["hardware"]["cpu"] for r in self.records}
+        on = " and ".join(sorted(machines))
+        return f"{sentence} {len(self.records)} runs, {seconds:,.0f} s of training on {on}."
+
+    @property
+    def command(self) -> str:
+        """Makes what is missing."""
+        return f"i2gnn reproduce {self.table.name} --preset {self.preset}"
+
+    @property
+    def columns(self) -> list[tuple[str, str]]:
+        """Data set and target of each column."""
+        return list(dict.fromkeys((c.task.dataset, c.task.target) for c in self.cells))
+
+    @property
+    def headings(self) -> list[str]:
+        """Titles of the columns."""
+        several = len({dataset for dataset, _ in self.columns}) > 1
+        return [
+            f"{target_title(target)}, {dataset}" if several else target_title(target)
+            for dataset, target in self.columns
+        ]
+
+    @property
+    def rows(self) -> list[tuple[str, list[Cell | None]]]:
+        """Title and cells of each row."""
+        models = list(dict.fromkeys(cell.task.model for cell in self.cells))
+        found = {(c.task.model, c.task.dataset, c.task.target): c for c in self.cells}
+        return [(model_title(m), [found.get((m, *c)) for c in self.columns]) for m in models]
+
+    @property
+    def deviations(self) -> list[str]:
+        """What these runs do otherwise than the paper."""
+        return list(dict.fromkeys(d for record in self.records for d in record["deviations"]))
+
+
+def write_reproduction(
+    results: str | os.PathLike[str],
+    markdown: str | os.PathLike[str] | None = None,
+    html: str | os.PathLike[str] | None = None,
+) -> list[Section]:
+    """Writes the page, as Markdown, as HTML or both, from the records below a folder."""
+    sections = collect_sections(results)
+    if markdown is not None:
+        write_atomically(markdown, _markdown(sections))
+    if html is not None:
+        errors = [_error_figure(sections, target) for target in ("cycle5", "cycle6")]
+        values = {
+            "introduction": INTRODUCTION.replace("`", ""),
+            "sections": [(section, list(_curves(section))) for section in sections],
+            "errors": [Markup(figure) for figure in errors if figure],
+        }
+        write_page(html, "reproducing.html", values)
+    return sections
+
+
+def collect_sections(results: str | os.PathLike[str]) -> list[Section]:
+    """All tables with all their presets that have records, and those that should."""
+    homes = ("table2", "table3", "table6", "ablation", "search")
+    records = read_records(results, homes)
+    sections = []
+    for table in (TABLES[name] for name in SHOWN):
+        own = [r for r in records if r["table"] == table.name]
+        usual = ALWAYS if table.tests else ()
+        presets = dict.fromkeys([*usual, *(r["preset"] for r in own)])
+        for preset in presets:
+            if preset.split("@")[0] not in PRESETS:  # of an experiment that is no more
+                continue
+            cells = summarize(table, [preset], records)
+            tasks = {cell.task for cell in cells}
+            used = [r for r in records if r["preset"] == preset and _task(r) in tasks]
+            sections.append(Section(table, preset, tuple(cells), tuple(used)))
+    return sections
+
+
+def _task(record: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(record[key] for key in ("table", "dataset", "level", "model", "target"))
+
+
+def _markdown(sections: Sequence[Section]) -> str:
+    lines = ["# Reproducing the counting experiments", "", INTRODUCTION, ""]
+    lines += ["Made by `i2gnn reproduce report`; not edited by hand.", ""]
+    for section in sections:
+        lines += [f"## {section.title}", "", section.about, ""]
+        lines.append(f"| | {' | '.join(section.headings)} |")
+        lines.append("|---" * (1 + len(section.headings)) + "|")
+        for title, cells in section.rows:
+            lines.append(f"| {title} | {' | '.join(_markdown_cell(cell) for cell in cells)} |")
+        lines += ["", f"    {section.command}", ""]
+        if section.deviations:
+            lines += ["Other than in the paper: " + "; ".join(section.deviations) + ".", ""]
+    return "\n".join(lines)
+
+
+def _markdown_cell(cell: Cell | None) -> str:
+    if cell is None:
+        return ""
+    ours = "missing"
+    if cell.mean is not None:
+        ours = f"**{cell.mean:.4f}**"
+        ours += "" if cell.deviation is None else f" ± {cell.deviation:.4f}"
+        ours += {True: " ✓", False: " ✗", None: ""}[cell.met]
+        ours += "" if len(cell.values) == 3 else f" ({_seeds(cell)})"
+    if cell.paper is None:
+        return ours
+    ratio = "" if cell.ratio is None else f", × {cell.ratio:.2f}"
+    return f"{ours}<br>paper {cell.paper:.4f}{ratio}"
+
+
+def _seeds(cell: Cell) -> str:
+    return f"{len(cell.values)} seed{'' if len(cell.values) == 1 else 's'}"
+
+
+def _curves(section: Section) -> Iterator[tuple[str, Markup]]:
+    """For each column with learning curves its title and figure; the first seed of each model."""
+    for (dataset, target), heading in zip(section.columns, section.headings, strict=True):
+        histories = {}
+        for record in section.records:
+            title = model_title(record["model"])
+            here = (record["dataset"], record["target"]) == (dataset, target)
+            if here and "curve" in record and title not in histories:
+                columns = record["curve"]
+                pairs = zip(columns["epoch"], columns["validation"], strict=True)
+                histories[title] = [{"epoch": e, "validation": v} for e, v in pairs]
+        if histories:
+            yield heading, Markup(learning_curves(histories, "error"))
+
+
+def _error_figure(sections: Sequence[Section], target: str) -> str | None:
+    """Errors against the true count: all models with the paper's settings, and our best."""
+    errors: dict[str, Any] = {}
+    for section in sections:
+        if section.table.name != "table2":
+            continue
+        for record in section.records:
+            if (record["dataset"], record["target"]) == ("counting", target):
+                title = model_title(record["model"])
+                title += "" if section.preset == "paper" else f", {section.preset}"
+                if "errors" in record:
+                    errors.setdefault(title, record["errors"])
+    return binned_errors(errors, f"{target.removeprefix('cycle')}-cycles") if errors else None
