@@ -7,6 +7,7 @@ import dataclasses
 import json
 import os
 from collections.abc import Iterable
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,10 @@ from i2gnn.graphs.flat import index_dtype
 from i2gnn.graphs.store import GraphStore
 
 __all__ = [
+    "cfi",
     "circulant",
+    "cones",
+    "double_wheels",
     "join",
     "read_brec",
     "read_exp",
@@ -125,6 +129,23 @@ def rook_shrikhande() -> GraphStore:
     return GraphStore.from_edge_lists(joined, symmetrize=True)
 
 
+def cfi(edges: Edges) -> GraphStore:
+    """The pair of Cai, Fürer and Immerman on a connected base graph F.
+
+    A node v of F becomes the nodes (v, S), S an even subset of its edges; in the second graph the
+    subsets at one node are odd. Nodes (u, S) and (v, T) are adjacent if e = (u, v) is an edge of F
+    that lies in both S and T or in neither. The first graph has more homomorphisms of F.
+
+    Args:
+        edges: Of F, each once; nodes are numbered from 0.
+
+    Example:
+        >>> cfi([(0, 1), (1, 2), (2, 0)])  # two triangles, and a 6-cycle
+        GraphStore(graphs=2, nodes=12, edges=24)
+    """
+    return GraphStore.from_edge_lists([_cfi(edges, t) for t in (None, 0)], symmetrize=True)
+
+
 def read_exp(file: str | os.PathLike[str]) -> GraphStore:
     """The 600 pairs of EXP (Abboud et al. 2021); `x` is the type of each node, 0 or 1.
 
@@ -177,6 +198,24 @@ def _pair(a: Edges, b: Edges, length: int) -> GraphStore:
 
 def _cycle(length: int, first: int = 0) -> Edges:
     return [(first + node, first + (node + 1) % length) for node in range(length)]
+
+
+def _cfi(base: Edges, twisted: int | None) -> Edges:
+    copies: list[list[tuple[int, frozenset[int]]]] = []  # of each node, with their subsets
+    size = 0
+    for v in range(1 + max(max(edge) for edge in base)):
+        ends = [number for number, edge in enumerate(base) if v in edge]
+        sizes = range(int(v == twisted), len(ends) + 1, 2)
+        subsets = [frozenset(s) for length in sizes for s in combinations(ends, length)]
+        copies.append(list(enumerate(subsets, start=size)))
+        size += len(subsets)
+    return [
+        (a, b)
+        for number, (u, v) in enumerate(base)
+        for a, s in copies[u]
+        for b, t in copies[v]
+        if (number in s) == (number in t)
+    ]
 
 
 def _join_features(features: list[Tensor | None], what: str) -> Tensor | None:

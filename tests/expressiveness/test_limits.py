@@ -7,6 +7,7 @@ copies of a substructure than the other, then no such model counts the substruct
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import networkx
 import pytest
 import torch
 
@@ -15,6 +16,7 @@ from i2gnn.counting import CATALOGUE, Pattern
 from i2gnn.expressiveness import color
 from i2gnn.expressiveness.constructions import Rows, derive_construction
 from i2gnn.expressiveness.pairs import (
+    cfi,
     cones,
     double_wheels,
     read_sr25,
@@ -25,10 +27,21 @@ from i2gnn.expressiveness.pairs import (
 from i2gnn.graphs import GraphStore
 from i2gnn.subgraphs import extract_subgraphs
 from tests.helpers import data_root, random_graphs
-from tests.named_graphs import complete, store
+from tests.named_graphs import complete, cycle, store
 
 PATH7 = Pattern([(v, v + 1) for v in range(7)], name="path7")
 PATTERNS = {p.name: p for p in CATALOGUE.values() if not p.induced} | {"path7": PATH7}
+
+
+def dumbbell(bar: int) -> Pattern:
+    """Two triangles joined by a path of so many edges."""
+    last = 2 + bar
+    triangles = [(0, 1), (1, 2), (2, 0), (last, last + 1), (last + 1, last + 2), (last + 2, last)]
+    edges = triangles + [(v, v + 1) for v in range(2, last)]
+    return Pattern(edges, name=f"dumbbell{bar}")
+
+
+NAMED = PATTERNS | {p.name: p for p in map(dumbbell, (1, 3))}
 
 
 def regular_pair() -> GraphStore:
@@ -139,6 +152,25 @@ LIMITS = {
     "two identifiers, 5-cliques": Limit(
         "ours", cones(rook_shrikhande()), {"clique5": [8, 0]}, TWO, THREE
     ),
+    **{
+        f"{name}, 5-cliques in graphs": Limit(
+            "ours", cfi(complete(5)), {"clique5": [64, 0]}, weaker, THREE, "graph"
+        )
+        for name, weaker in (("one identifier", ONE), ("two identifiers", TWO))
+    },
+    # What 3-WL sees and identifiers do not. Without a node, the shorter dumbbell still has a cycle,
+    # without two adjacent nodes the longer one.
+    "one identifier is weaker than 3-wl": Limit(
+        "Section 3.2",
+        cfi(list(dumbbell(1).edges)),
+        {"dumbbell1": [4, 0], "cycle8": [82, 74]},
+        ONE,
+        WL3,
+        "graph",
+    ),
+    "two identifiers are not stronger than 3-wl": Limit(
+        "ours", cfi(list(dumbbell(3).edges)), {"dumbbell3": [4, 0]}, TWO, WL3, "graph"
+    ),
 }
 
 
@@ -146,7 +178,7 @@ LIMITS = {
 def test_pairs_are_tied_and_counts_differ(name):
     limit = LIMITS[name]
     at = slice(None) if limit.level == "graph" else limit.pair.node_ptr[1:] - 1
-    counts = count(limit.pair, [PATTERNS[what] for what in limit.what], level=limit.level)
+    counts = count(limit.pair, [NAMED[what] for what in limit.what], level=limit.level)
     assert dict(zip(counts.what, counts.values[at].t().tolist(), strict=True)) == limit.what
     assert all(a != b for a, b in limit.what.values())
     for options, tied in ((limit.weaker, True), (limit.stronger, False)):
@@ -180,8 +212,6 @@ COUNTABLE = {
     ("graph", 2): "cycle3 cycle4 cycle5 cycle6 cycle7 cycle8 path2 path3 path4 path5 path6 path7 "
     "star3 star4 star5 clique4 tailed_triangle chordal_cycle triangle_rectangle",
 }
-NO_PAIR = {("graph", 1): {"clique5"}, ("graph", 2): {"clique5"}}
-"""Those for which no pair is known here."""
 
 
 @pytest.mark.parametrize(("level", "identifiers"), COUNTABLE)
@@ -199,7 +229,7 @@ def test_what_has_a_construction_is_countable(level, identifiers):
 
 @pytest.mark.parametrize(("level", "identifiers"), COUNTABLE)
 def test_what_has_none_has_a_pair(level, identifiers):
-    """So the picture is complete, but for what is named in `NO_PAIR`.
+    """So the picture is complete.
 
     A pair of graphs is enough for nodes too, since counts at nodes add up to those of graphs.
     """
@@ -208,8 +238,7 @@ def test_what_has_none_has_a_pair(level, identifiers):
     shown = {what for limit in limits if level in ("node", limit.level) for what in limit.what}
     countable = set(COUNTABLE[level, identifiers].split())
     assert not shown & countable
-    missing = PATTERNS.keys() - countable - shown
-    assert missing == NO_PAIR.get((level, identifiers), set())
+    assert PATTERNS.keys() <= countable | shown
 
 
 def test_derived_constructions_need_no_more_than_they_say():
@@ -228,6 +257,18 @@ def test_what_cannot_be_derived():
         derive_construction(CATALOGUE["orbit3"], identifiers=1)
     with pytest.raises(InputError, match="identifiers must be 0, 1 or 2, got 3"):
         derive_construction(CATALOGUE["cycle3"], identifiers=3)
+
+
+def test_cfi():
+    """On a triangle two triangles and a 6-cycle, on K4 rook and Shrikhande."""
+    for base, pair in ((cycle(3), two_cycles(3)), (complete(4), rook_shrikhande())):
+        found = cfi(base)
+        for g in (0, 1):
+            assert networkx.is_isomorphic(to_networkx(found, g), to_networkx(pair, g))
+
+
+def to_networkx(graphs: GraphStore, g: int) -> networkx.Graph:
+    return networkx.Graph(graphs.batch([g]).edge_index.t().tolist())
 
 
 # -- rook and Shrikhande -----------------------------------------------------------------------
