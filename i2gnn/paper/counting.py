@@ -18,8 +18,9 @@ from i2gnn.paper.deviations import deviations
 from i2gnn.paper.experiment import Experiment
 from i2gnn.paper.presets import Task, configure
 
-__all__ = ["TABLES", "CountingTable", "model_title", "target_title"]
+__all__ = ["TABLES", "CountingTable", "dataset_title", "model_title", "target_title"]
 
+DATASETS = {"counting": "synthetic", "chembl": "ChEMBL"}
 TITLES = {"i2gnn_single": "I²-GNN (single)", "i2gnn_id": "I²-GNN (id)", "gnnak_plain": "GNN-AK+"}
 
 
@@ -77,6 +78,11 @@ def model_title(model: str) -> str:
     return TITLES.get(model) or REGISTRY[model].title
 
 
+def dataset_title(dataset: str) -> str:
+    """A data set's name, as the paper writes it."""
+    return DATASETS.get(dataset, dataset)
+
+
 def target_title(target: str) -> str:
     """A column's title, as the paper writes it.
 
@@ -87,7 +93,7 @@ def target_title(target: str) -> str:
     for kind in ("cycle", "path", "clique"):
         if target.startswith(kind) and target.removeprefix(kind).isdigit():
             return f"{target.removeprefix(kind)}-{kind}"
-    return target.replace("_", " ")
+    return "triangle-rectangle" if target == "triangle_rectangle" else target.replace("_", " ")
 
 
 def _cells(
@@ -123,7 +129,7 @@ TABLES: Mapping[str, CountingTable] = MappingProxyType(
         for table in (
             CountingTable(
                 "table2",
-                "Cycles at nodes",
+                "Table 2, cycles at nodes",
                 _CYCLES | _cells("table2", "node", CYCLES, TABLE2["chembl"], "chembl"),
                 ours=tuple(
                     Task("table2", "counting", "node", model, target)
@@ -131,9 +137,11 @@ TABLES: Mapping[str, CountingTable] = MappingProxyType(
                     for target in ("cycle7", "cycle8")
                 ),
             ),
-            CountingTable("table3", "Graphlets at nodes", _GRAPHLETS),
-            CountingTable("table6", "Cycles in graphs", _cells("table6", "graph", CYCLES, TABLE6)),
-            CountingTable("ablation", "Labels and identifiers", dict(_ablation())),
+            CountingTable("table3", "Table 3, graphlets at nodes", _GRAPHLETS),
+            CountingTable(
+                "table6", "Table 6, cycles in graphs", _cells("table6", "graph", CYCLES, TABLE6)
+            ),
+            CountingTable("ablation", "Ablation, labels and identifiers", dict(_ablation())),
             CountingTable(
                 "figure-error",
                 "Error against the true count",

@@ -14,7 +14,7 @@ import torch
 from i2gnn.paper.experiment import Experiment
 from i2gnn.paper.runner import Event, Notify, Runner, RunSettings, state_of
 
-__all__ = ["run_experiments"]
+__all__ = ["run_experiments", "take_next"]
 
 PATIENCE = 60.0
 """Seconds that a process may take to stop at a checkpoint."""
@@ -105,7 +105,7 @@ class _Pool(contextlib.AbstractContextManager["_Pool"]):
         if event.state == "running":
             return
         self._workers.remove(worker)
-        following = _next(waiting, worker.experiment)
+        following = take_next(waiting, worker.experiment)
         worker.connection.send(following)
         if following is None:
             worker.process.join()
@@ -133,7 +133,7 @@ class _Pool(contextlib.AbstractContextManager["_Pool"]):
                 worker.process.join()
 
 
-def _next(waiting: list[Experiment], last: Experiment) -> Experiment | None:
+def take_next(waiting: list[Experiment], last: Experiment) -> Experiment | None:
     """The first that is waiting and needs the same subgraphs as the last, else the first."""
     if not waiting:
         return None

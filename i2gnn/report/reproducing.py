@@ -8,7 +8,13 @@ from typing import Any
 from markupsafe import Markup
 
 from i2gnn.files import write_atomically
-from i2gnn.paper.counting import TABLES, CountingTable, model_title, target_title
+from i2gnn.paper.counting import (
+    TABLES,
+    CountingTable,
+    dataset_title,
+    model_title,
+    target_title,
+)
 from i2gnn.paper.presets import PRESETS
 from i2gnn.paper.records import read_records
 from i2gnn.paper.summary import Cell, summarize
@@ -27,7 +33,7 @@ INTRODUCTION = """\
 Normalised mean absolute errors on the test graphs, at the epoch with the lowest validation error: \
 mean and standard deviation over the seeds, beside what the paper prints. Every number comes from \
 a file in `results/`, one for each run, with its settings, versions and hardware; a cell without \
-one is missing. A tick means that the goal is met: for `paper`, I²-GNN at most 10 % and other \
+one is missing. Ticks (green cells) meet their goal: for `paper`, I²-GNN at most 10 % and other \
 models at most 25 % above the paper; for `best`, at most the lowest number published for any model.\
 """
 
@@ -80,7 +86,7 @@ class Section:
         """Titles of the columns."""
         several = len({dataset for dataset, _ in self.columns}) > 1
         return [
-            f"{target_title(target)}, {dataset}" if several else target_title(target)
+            f"{target_title(target)}, {dataset_title(dataset)}" if several else target_title(target)
             for dataset, target in self.columns
         ]
 

@@ -3,7 +3,7 @@
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from i2gnn.paper.counting import CountingTable, model_title, target_title
+from i2gnn.paper.counting import CountingTable, dataset_title, model_title, target_title
 from i2gnn.paper.summary import Cell
 
 __all__ = ["result_table"]
@@ -27,7 +27,7 @@ def result_table(table: CountingTable, cells: list[Cell]) -> Table:
     many = len({dataset for dataset, _ in columns}) > 1
     for dataset, target in columns:
         title = target_title(target)
-        shown.add_column(f"{dataset}\n{title}" if many else title, justify="right")
+        shown.add_column(f"{dataset_title(dataset)}\n{title}" if many else title, justify="right")
     for row in rows:
         model, preset = row
         texts = [_text(found.get((row, column))) for column in columns]

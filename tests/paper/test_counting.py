@@ -1,0 +1,117 @@
+"""What the tables consist of, and which settings their runs have."""
+
+import pytest
+
+from i2gnn.errors import InputError
+from i2gnn.models import REGISTRY
+from i2gnn.models.registry import count_published
+from i2gnn.paper.counting import TABLES
+from i2gnn.paper.counting_published import CYCLES, GRAPHLETS
+from i2gnn.paper.plan import choose_experiments
+from i2gnn.paper.presets import CANDIDATES, Task, configure
+from i2gnn.training import RunConfig, build_model
+from i2gnn.training.run import network_of
+from i2gnn.training.sources import Sources
+
+ROWS = ["mpnn", "idgnn", "subgraph_mpnn", "gnnak_plain", "ppgn", "i2gnn"]
+
+
+def plan(table, **options):
+    return choose_experiments(TABLES[table], **({"seeds": [0]} | options))
+
+
+@pytest.mark.parametrize(
+    ("table", "cells"), [("table2", 48), ("table3", 30), ("table6", 24), ("figure-error", 12)]
+)
+def test_tables_have_the_papers_rows_and_columns(table, cells):
+    experiments = plan(table)
+    assert len(experiments) == cells
+    assert list(dict.fromkeys(e.task.model for e in experiments)) == ROWS
+    assert {e.task.level for e in experiments} == {"graph" if table == "table6" else "node"}
+    names = [e.name for e in plan(table, seeds=[0, 1, 2])]
+    assert len(set(names)) == len(names) == 3 * cells
+    assert (
+        names[0]
+        == f"{experiments[0].task.table}/paper-counting-mpnn-{experiments[0].task.target}-0"
+    )
+
+
+def test_the_ablation_does_not_repeat_runs_of_the_full_model():
+    names = {e.name for e in plan("ablation")}
+    assert names & {e.name for e in plan("table2")} == {
+        f"table2/paper-counting-i2gnn-{target}-0" for target in CYCLES
+    }
+    assert len(names & {e.name for e in plan("table3")}) == 3
+    assert "ablation/paper-counting-i2gnn_single-cycle5-0" in names
+    by_model = {e.task.model: e.config.model for e in plan("ablation", targets=["cycle5"])}
+    assert by_model["i2gnn_single"].branch_labels is False
+    assert by_model["i2gnn_id"].labels == "identity"
+    assert by_model["i2gnn"].labels == "spd_pred" and by_model["i2gnn"].branch_labels is None
+
+
+def test_the_papers_settings():
+    config = configure("paper", Task("table2", "counting", "node", "i2gnn", "cycle6"), seed=2)
+    training = config.training
+    assert (training.epochs, training.batch_size, training.seed) == (2000, 256, 2)
+    assert (training.loss, training.standardize) == ("l1", "train+val")
+    assert (training.optimizer.name, training.optimizer.lr) == ("adam", 1e-3)
+    schedule = training.schedule
+    assert (schedule.name, schedule.factor, schedule.patience) == ("plateau", 0.9, 10)
+    assert (config.model.num_layers, config.model.hops) == (4, 3)
+    deeper = configure("paper-5", Task("table2", "counting", "node", "i2gnn", "cycle3"), seed=0)
+    assert (deeper.model.num_layers, deeper.model.hops) == (5, 1)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_models_have_the_papers_number_of_parameters(name):
+    """Table 12, which has 3 hops for all and a narrower PPGN."""
+    task = Task("table2", "synthetic", "node", name, "cycle6")
+    config = configure("paper", task, seed=0)
+    if name == "ppgn":
+        assert config.model.hidden_channels == 300
+        return
+    data = RunConfig.from_dict({"data": {"count": 10, "targets": ["cycle6"]}}).data
+    network = network_of(config.model, Sources().load(data).graphs)
+    published = 1000 * int(str(REGISTRY[name].published).removesuffix("k"))
+    assert abs(count_published(build_model(network)) - published) < 1000
+
+
+def test_best_has_our_model_alone_and_longer_cycles():
+    experiments = plan("table2", presets=["best"])
+    assert {e.task.model for e in experiments} == {"i2gnn", "i3gnn"}
+    long = {(e.task.model, e.task.target) for e in experiments if e.task.target > "cycle6"}
+    assert long == {(m, t) for m in ("i2gnn", "i3gnn") for t in ("cycle7", "cycle8")}
+    goal = TABLES["table2"].goal("best", Task("table2", "counting", "node", "i2gnn", "cycle6"))
+    assert goal == 0.0045
+
+
+def test_a_search_never_sees_the_test_graphs():
+    experiments = plan("search")
+    assert len(experiments) == len(CANDIDATES) * len(CYCLES + GRAPHLETS)
+    assert not any(e.tests for e in experiments)
+    assert all(e.tests for e in plan("table2", presets=["best"]))
+
+
+def test_every_candidate_is_legal():
+    for preset in [f"best-{name}" for name in CANDIDATES]:
+        for target in (*CYCLES, *GRAPHLETS):
+            configure(preset, Task("search", "counting", "node", "i2gnn", target), seed=0)
+
+
+def test_a_part_of_a_table():
+    chosen = plan("table2", targets=["cycle5"], models=["i2gnn"], datasets=["chembl"], epochs=7)
+    assert [e.name for e in chosen] == ["table2/paper@7-chembl-i2gnn-cycle5-0"]
+    assert chosen[0].config.training.epochs == 7
+    for option, value in (("targets", "cycle9"), ("models", "gcn"), ("datasets", "zinc")):
+        with pytest.raises(InputError, match=f"table2 has no .* '{value}'; expected .*"):
+            plan("table2", **{option: [value]})
+    with pytest.raises(InputError, match="preset is 'paperr'; expected one of paper,"):
+        plan("table2", presets=["paperr"])
+    with pytest.raises(InputError, match="epochs is 0"):
+        plan("table2", epochs=0)
+
+
+def test_quick_runs_need_no_files(tmp_path):
+    chosen = plan("table2", quick=True, data_root=str(tmp_path))
+    assert {e.config.data.name for e in chosen} == {"synthetic"} and len(chosen) == 24
+    assert all(e.preset == "quick-paper" and e.epochs == 2 for e in chosen)

@@ -1,0 +1,175 @@
+"""Runs through the runner: what is skipped, what goes on, what fails."""
+
+import dataclasses
+import json
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from i2gnn.paper.counting import TABLES
+from i2gnn.paper.plan import choose_experiments
+from i2gnn.paper.records import read_record
+from i2gnn.paper.runner import Runner, RunSettings, state_of
+from i2gnn.paper.workers import run_experiments, take_next
+from i2gnn.training.loop import CHECKPOINT
+from tests.training.test_run import KEYS
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def quick(table="table2", epochs=None, **options):
+    usual = {"seeds": [0], "targets": ["cycle3"], "quick": True, "data_root": "none"}
+    return choose_experiments(TABLES[table], epochs=epochs, **(usual | options))
+
+
+def settings(folder: Path, **changes):
+    return RunSettings(results=folder / "results", runs=folder / "runs", device="cpu", **changes)
+
+
+def run(experiments, where, notify=lambda event: None):
+    return run_experiments(experiments, where, notify)
+
+
+def test_a_run_leaves_a_complete_record_and_is_not_repeated(tmp_path):
+    (experiment,) = quick(models=["i2gnn"])
+    where, seen = settings(tmp_path), []
+    run([experiment], where, seen.append)
+    states = [event.state for event in seen]
+    assert states[0] == "running" and states.index("done") == len(states) - 1
+    record = read_record(tmp_path / "results" / f"{experiment.name}.json")
+    assert set(record) >= KEYS | {"curve", "errors"}
+    assert (record["table"], record["preset"]) == ("table2", "quick-paper")
+    assert (record["model"], record["target"], record["seed"]) == ("i2gnn", "cycle3", 0)
+    assert record["epochs"] == 2 and record["curve"]["epoch"] == [1, 2]
+    assert record["curve"]["validation"][record["best_epoch"] - 1] == pytest.approx(
+        record["validation"], rel=1e-4
+    )
+    bins = record["errors"]
+    total = sum(n * e for n, e in zip(bins["number"], bins["mae"], strict=True))
+    assert total / sum(bins["number"]) == pytest.approx(record["test_metrics"]["mae"][0], rel=1e-3)
+    assert record["settings"]["training"]["time_limit"] is None
+    assert experiment.differences(record) == []
+    seen.clear()
+    run([experiment], where, seen.append)
+    assert [event.state for event in seen] == ["done"]
+
+
+def test_a_record_of_other_settings_is_told(tmp_path):
+    (experiment,) = quick(models=["mpnn"])
+    where = settings(tmp_path)
+    run([experiment], where)
+    path = experiment.record_path(where.results)
+    record = json.loads(path.read_text())
+    record["settings"]["training"]["optimizer"]["lr"] = 0.5
+    record["settings"]["training"]["device"] = "cuda"
+    path.write_text(json.dumps(record))
+    event = state_of(experiment, where)
+    assert event.state == "done"
+    assert event.note.endswith("settings: training.optimizer.lr (there 0.5, here 0.001)")
+
+
+def test_out_of_time_and_resumed_elsewhere(tmp_path):
+    """Stopped in one folder, its files copied, resumed in another: the same as in one go."""
+    (experiment,) = quick(models=["mpnn"], epochs=12)
+    first, second, whole = (tmp_path / name for name in ("first", "second", "whole"))
+
+    def stop_soon():
+        log = experiment.run_dir(first / "runs") / "log.csv"
+        return log.exists() and log.read_bytes().count(b"\n") > 5
+
+    with pytest.raises(KeyboardInterrupt):
+        Runner(settings(first), lambda event: None, stop_soon).run(experiment)
+    event = state_of(experiment, settings(first))
+    assert event.state == "stopped" and 5 <= event.epoch < 12
+    first.rename(second)
+    (skipped,) = run([experiment], settings(second)).values()
+    assert (skipped.state, skipped.note) == ("stopped", "resume goes on")
+    (done,) = run([experiment], settings(second, resume=True)).values()
+    assert done.state == "done" and done.epoch == 12
+    run([experiment], settings(whole))
+    one, two = (read_record(experiment.record_path(f / "results")) for f in (second, whole))
+    assert one["test"] == two["test"] and one["curve"] == two["curve"]
+
+
+def test_no_run_begins_when_time_is_up(tmp_path):
+    experiments = quick(models=["mpnn"])
+    (event,) = run(experiments, settings(tmp_path, deadline=time.time() - 1)).values()
+    assert event.state == "waiting" and not (tmp_path / "runs").exists()
+
+
+def test_a_time_limit_stops_at_a_checkpoint(tmp_path):
+    (experiment,) = quick(models=["mpnn"], epochs=10**6)
+    where = settings(tmp_path, deadline=time.time() + 3)
+    (event,) = run([experiment], where).values()
+    assert (event.state, event.note) == ("stopped", "out of time")
+    assert (experiment.run_dir(where.runs) / CHECKPOINT).is_file()
+    assert not experiment.record_path(where.results).exists()
+
+
+def test_one_failure_leaves_the_others_alone(tmp_path):
+    experiments = quick(models=["mpnn", "i2gnn"])
+    wild = dataclasses.replace(
+        experiments[0].config.training,
+        optimizer=dataclasses.replace(experiments[0].config.training.optimizer, lr=1e30),
+    )
+    experiments[0] = dataclasses.replace(
+        experiments[0], config=dataclasses.replace(experiments[0].config, training=wild)
+    )
+    events = run(experiments, settings(tmp_path))
+    failed, done = events.values()
+    assert (failed.state, done.state) == ("failed", "done")
+    assert "InputError: epoch" in failed.note and "expected a finite number" in failed.note
+    (report,) = (tmp_path / "runs").rglob("*.error.txt")
+    assert "Traceback" in report.read_text()
+
+
+def test_a_process_goes_on_with_the_subgraphs_it_has():
+    experiments = quick(models=["mpnn", "i2gnn"], targets=["cycle3", "cycle4"], seeds=[0, 1])
+    names = [one.name.split("-", 3)[3] for one in experiments]
+    assert names[:4] == ["mpnn-cycle3-0", "mpnn-cycle4-0", "i2gnn-cycle3-0", "i2gnn-cycle4-0"]
+    waiting = experiments[3:]
+    following = take_next(waiting, experiments[2])  # one hop, two identifiers
+    assert following is not None and following.name.endswith("i2gnn-cycle3-1")
+    assert following not in waiting and len(waiting) == 4
+    assert take_next([], experiments[0]) is None
+
+
+def test_a_search_has_no_test_result(tmp_path):
+    (experiment,) = quick("search", presets=["best-plain"])
+    run([experiment], settings(tmp_path))
+    record = read_record(experiment.record_path(tmp_path / "results"))
+    assert record["test"] is None and "errors" not in record
+    assert record["validation"] > 0
+
+
+@pytest.mark.slow  # each process imports everything anew
+def test_processes_side_by_side(tmp_path):
+    """Two processes, three runs; a fourth was done before, a fifth fails."""
+    experiments = quick(models=["mpnn", "ppgn"], targets=["cycle3", "cycle4"])
+    where = settings(tmp_path)
+    run(experiments[:1], where)
+    broken = dataclasses.replace(experiments[0].config.data, name="counting")  # no such file
+    failing = dataclasses.replace(
+        experiments[0], seed=9, config=dataclasses.replace(experiments[0].config, data=broken)
+    )
+    states: dict[str, list[str]] = {}
+    events = run(
+        [*experiments, failing],
+        settings(tmp_path, jobs=2, data_root=str(tmp_path)),
+        lambda event: states.setdefault(event.name, []).append(event.state),
+    )
+    assert [event.state for event in events.values()].count("done") == 4
+    assert states[experiments[0].name] == ["done"]
+    assert states[experiments[1].name][0] == "running" and states[experiments[1].name][-1] == "done"
+    assert events[failing.name].state == "failed"
+    assert "synthetic5000.npz is not in" in events[failing.name].note
+    record = read_record(experiments[3].record_path(where.results))
+    assert "2 runs shared the device: seconds are not of one alone" in record["deviations"]
