@@ -135,7 +135,7 @@ class Layer(nn.Module):
     def forward(self, h: Tensor, subgraphs: Subgraphs, edge_attr: Tensor | None = None) -> Tensor:
         """[R, in_channels] to [R, out_channels]."""
         residual = self.residual and self.conv.out_channels == h.shape[1]
-        fused = self._fused(h, subgraphs, edge_attr) if ops.uses_fused(h) else None
+        fused = self._fused(h, subgraphs, edge_attr) if ops.uses_kernels(h) else None
         if fused is not None:
             layer, edge_type = fused
             self._count_batch(subgraphs.num_rows)

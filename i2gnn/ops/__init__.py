@@ -224,6 +224,10 @@ def node_states(h: Tensor, gate: LabelEmbedding | None, subgraphs: Subgraphs) ->
 
         if triton.fits_node_states(h, gate, subgraphs):
             return triton.read_node_states(h, gate, subgraphs)
+    if _use_whole_roots(h, subgraphs):
+        from i2gnn.ops import cpu
+
+        return cpu.node_states(h, gate, subgraphs)
     opened = None if gate is None else torch.sigmoid(embed_labels(gate, subgraphs))
     states = [read_subgraphs(h, opened, subgraphs), pool_context(h, subgraphs, "mean")]
     return torch.cat(states, dim=1)
@@ -388,7 +392,7 @@ def gine_layer(
 
     On a GPU, where products may be of TF32's precision (`torch.set_float32_matmul_precision`) and
     the widths fit, fused kernels run the layer with numbers of as many bits, in float16: sums over
-    neighbours beyond 65,504 overflow.
+    neighbours beyond 65,504 overflow. On a CPU, the layer runs in slices of roots.
 
     Args:
         h: States.
@@ -408,17 +412,21 @@ def gine_layer(
         _check_indices("edge_type", edge_type, subgraphs.num_edges)
     if layer.mix is not None:
         _check_complete("mix", subgraphs)
-    if fits_gine_layer(h, subgraphs, layer):
+    if not fits_gine_layer(h, subgraphs, layer):
+        return reference.gine_layer(h, subgraphs, layer, edge_type)
+    if uses_fused(h):
         from i2gnn.ops import triton
 
         return triton.gine_layer(h, subgraphs, layer, edge_type)
-    return reference.gine_layer(h, subgraphs, layer, edge_type)
+    from i2gnn.ops import cpu
+
+    return cpu.gine_layer(h, subgraphs, layer, edge_type)
 
 
 def fits_gine_layer(h: Tensor, subgraphs: Subgraphs, layer: GINELayer) -> bool:
     """Whether fused kernels would run `gine_layer`, rather than plain PyTorch."""
     if not uses_fused(h):
-        return False
+        return _use_whole_roots(h, subgraphs)
     from i2gnn.ops import triton
 
     return triton.fits_gine_layer(h, subgraphs, layer)
@@ -455,6 +463,15 @@ def _use_cpu(*inputs: Tensor) -> bool:
 def _use_cpu_layers(*inputs: Tensor) -> bool:
     """Whether the CPU's whole layers can take these; they know float32 alone."""
     return inputs[0].dtype == torch.float32 and _backend.get() == "auto" and _use_cpu(*inputs)
+
+
+def _use_whole_roots(h: Tensor, subgraphs: Subgraphs) -> bool:
+    """Whether the CPU's layers can go through these rows root by root; none of them is spare."""
+    if not _use_cpu_layers(h) or subgraphs.graph_ptr is not None or subgraphs.num_rows == 0:
+        return False
+    from i2gnn.ops import cpu
+
+    return cpu.fits_whole_roots(subgraphs)
 
 
 def _use_triton(*inputs: Tensor) -> bool:

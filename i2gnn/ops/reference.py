@@ -37,6 +37,7 @@ __all__ = [
     "read_subgraphs",
     "spread_nodes",
     "takes_mean",
+    "tensors_of",
     "unstack",
 ]
 
@@ -147,6 +148,22 @@ class GINELayer(NamedTuple):
     norm: NormState | None = None
     activation: bool = False
     residual: bool = False
+
+
+def tensors_of(layer: GINELayer) -> tuple[Tensor | None, ...]:
+    """The tensors of a layer that may need gradients, in the order of the parts.
+
+    Autograd functions take them beside the layer, so that they get gradients.
+    """
+    labels = layer.labels or LabelEmbedding(None, None)  # type: ignore[arg-type]
+    mlp, mix = layer.mlp, layer.mix
+    of_norms = [(None, None) if n is None else (n.weight, n.bias) for n in (mlp.norm, layer.norm)]
+    of_mix: tuple[Tensor | None, ...] = (None,) * 7
+    if mix is not None:
+        gate = mix.gate or LabelEmbedding(None, None)  # type: ignore[arg-type]
+        of_mix = (*gate, *mix[1:])
+    first = (mlp.weight_in, mlp.bias_in, *of_norms[0], mlp.weight_out, mlp.bias_out)
+    return layer.eps, *labels, layer.edges, *first, *of_mix, *of_norms[1]
 
 
 def aggregate(

@@ -49,8 +49,9 @@ def make_embedding(subgraphs, width):
     codes = 1
     for size in subgraphs.label_sizes:
         codes *= size
-    distances = subgraphs.resistance is not None
-    return LabelEmbedding(torch.randn(codes, width), torch.randn(2, width) if distances else None)
+    distances = subgraphs.resistance
+    weight = None if distances is None else torch.randn(distances.shape[1], width)
+    return LabelEmbedding(torch.randn(codes, width), weight)
 
 
 def make_layer(

@@ -79,22 +79,26 @@ def fits_whole_roots(subgraphs: Subgraphs) -> bool:
     return int(np.diff(ends).max(initial=0)) <= LONGEST
 
 
-def cut(rows: int, subgraphs: Subgraphs | None) -> list[Slice]:
-    """Slices of all rows: cut between roots if that fits, between pairs, or anywhere."""
+def cut(rows: int, subgraphs: Subgraphs | None, most: int | None = None) -> list[Slice]:
+    """Slices of all rows: cut between roots if that fits, between pairs, or anywhere.
+
+    They have at most `most` rows, or SLICE, if no root has more.
+    """
+    most = SLICE if most is None else most
     if subgraphs is None:
-        return [Slice(start, min(start + SLICE, rows)) for start in range(0, rows, SLICE)]
+        return [Slice(start, min(start + most, rows)) for start in range(0, rows, most)]
     ends = subgraphs.row_ptr.numpy()
     if not fits_whole_roots(subgraphs):
-        return [Slice(int(ends[a]), int(ends[b]), a, b) for a, b in _pack(ends)]
+        return [Slice(int(ends[a]), int(ends[b]), a, b) for a, b in _pack(ends, most)]
     pairs = subgraphs.pair_ptr.numpy()
     ends = ends[pairs]
     return [
         Slice(int(ends[a]), int(ends[b]), int(pairs[a]), int(pairs[b]), a, b)
-        for a, b in _pack(ends)
+        for a, b in _pack(ends, most)
     ]
 
 
-def _pack(ends: Array) -> list[tuple[int, int]]:
+def _pack(ends: Array, most: int) -> list[tuple[int, int]]:
     """Ranges of items for slices, where item n has rows ends[n] .. ends[n + 1].
 
     A range has as many items as fit, at least one with rows. Items without rows at the end belong
@@ -102,7 +106,7 @@ def _pack(ends: Array) -> list[tuple[int, int]]:
     """
     ranges, start = [], 0
     while ends[start] < ends[-1]:
-        stop = int(np.searchsorted(ends, ends[start] + SLICE, side="right")) - 1
+        stop = int(np.searchsorted(ends, ends[start] + most, side="right")) - 1
         if ends[stop] == ends[start]:  # the next item with rows is longer than a slice
             stop += 1
         ranges.append((start, stop))

@@ -17,7 +17,7 @@ import triton
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from i2gnn.ops.reference import GINELayer, LabelEmbedding, NormState, Perceptron
+from i2gnn.ops.reference import GINELayer, NormState, Perceptron, tensors_of
 from i2gnn.ops.triton import gine_kernels as kernels
 from i2gnn.ops.triton import norm_kernels
 from i2gnn.ops.triton.aggregate import MAX_TYPES, links_of
@@ -62,7 +62,7 @@ def gine_layer(
 ) -> Tensor:
     """See `i2gnn.ops.gine_layer`."""
     result: Tensor = FusedLayer.apply(  # type: ignore[no-untyped-call]
-        subgraphs, layer, edge_type, h, *_tensors(layer)
+        subgraphs, layer, edge_type, h, *tensors_of(layer)
     )
     return result
 
@@ -104,19 +104,6 @@ class FusedLayer(torch.autograd.Function):
         rows, of_perceptron = perceptron.backward(rows, scale, bias)
         grad_h, of_gather = gather.backward(rows, scale, grad if ctx.residual else None)
         return None, None, None, grad_h, *of_gather, *of_perceptron, *of_mix, *of_norm
-
-
-def _tensors(layer: GINELayer) -> tuple[Tensor | None, ...]:
-    """The tensors of a layer that may need gradients, in the order of the pieces."""
-    labels = layer.labels or LabelEmbedding(None, None)  # type: ignore[arg-type]
-    mlp, mix = layer.mlp, layer.mix
-    of_norms = [(None, None) if n is None else (n.weight, n.bias) for n in (mlp.norm, layer.norm)]
-    of_mix: tuple[Tensor | None, ...] = (None,) * 7
-    if mix is not None:
-        gate = mix.gate or LabelEmbedding(None, None)  # type: ignore[arg-type]
-        of_mix = (*gate, *mix[1:])
-    first = (mlp.weight_in, mlp.bias_in, *of_norms[0], mlp.weight_out, mlp.bias_out)
-    return layer.eps, *labels, layer.edges, *first, *of_mix, *of_norms[1]
 
 
 class Gather:
