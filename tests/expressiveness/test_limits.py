@@ -4,6 +4,7 @@ A model is at most as strong as its test. So if the test ties two nodes or graph
 copies of a substructure than the other, then no such model counts the substructure.
 """
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -19,6 +20,7 @@ from i2gnn.expressiveness.pairs import (
     cfi,
     cones,
     double_wheels,
+    read_brec,
     read_sr25,
     rook_shrikhande,
     two_cycles,
@@ -241,6 +243,17 @@ def test_what_has_none_has_a_pair(level, identifiers):
     assert PATTERNS.keys() <= countable | shown
 
 
+@pytest.mark.parametrize("name", [n for n in LIMITS if LIMITS[n].level == "graph"])
+def test_identifiers_are_bounded(name):
+    """One identifier tells apart no more than 3-WL, two no more than 4-WL, which is 3-FWL."""
+    pair = LIMITS[name].pair
+    if pair.num_nodes > 80:
+        return  # 3-FWL has n^3 colours
+    for fewer, more in ((ONE, WL3), (TWO, {"test": "3-fwl"})):
+        verdicts = [len(set(color(pair, **options).tolist())) for options in (fewer, more)]
+        assert verdicts[0] <= verdicts[1]
+
+
 def test_derived_constructions_need_no_more_than_they_say():
     graphs = random_graphs(20, seed=2, nodes=(3, 9), p=0.4)
     derived = derive_construction(CATALOGUE["cycle7"], identifiers=1, level="graph")
@@ -327,6 +340,18 @@ def _file(name: str):
     if root is None or not (root / name).is_file():
         pytest.skip(f"{name} is not in the data root (I2GNN_DATA, or shared/data)")
     return root / name
+
+
+@pytest.mark.slow
+def test_brec_by_identifiers_and_3wl():
+    """Two identifiers and 3-WL are incomparable; one identifier is weaker than either."""
+    graphs, categories = read_brec(_file("brec/brec_400_pairs_graph6.json"))
+    found: Counter[str] = Counter()
+    for p in range(len(categories)):
+        pair = graphs.batch([2 * p, 2 * p + 1])
+        colors = [color(pair, **options) for options in (ONE, WL3, TWO)]
+        found["".join("+" if a != b else "-" for a, b in colors)] += 1
+    assert found == {"+++": 251, "--+": 70, "-+-": 19, "---": 60}
 
 
 def test_sr25_are_105_pairs():
