@@ -45,7 +45,7 @@ Blocks = Sequence[Any]
 
 @dataclass(frozen=True, kw_only=True)
 class RPCSettings:
-    """The protocol's settings; the defaults are those published, but for the precision.
+    """The protocol's settings; the defaults are those published.
 
     Attributes:
         copies: Relabelled copies of each graph.
@@ -58,8 +58,7 @@ class RPCSettings:
         weight_decay: Its L2 penalty.
         loss_threshold: Training ends with the epoch whose mean loss is below it.
         threshold: What T2 must exceed.
-        precision: "float64", whose noise is far below the smallest gaps, or "float32", which the
-            published runs use.
+        precision: "float32", or "float64", whose noise is far below the smallest gaps.
         memory_budget: Such as "2GB": batches are cut into blocks that fit, whose gradients add up
             to the same; by default half of the free memory.
         seed: Of copies and weights.
@@ -74,7 +73,7 @@ class RPCSettings:
     weight_decay: float = 1e-4
     loss_threshold: float = 0.2
     threshold: float = 72.34
-    precision: Literal["float32", "float64"] = "float64"
+    precision: Literal["float32", "float64"] = "float32"
     memory_budget: str | None = None
     seed: int = 0
 

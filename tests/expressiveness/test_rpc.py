@@ -21,7 +21,7 @@ from i2gnn.expressiveness.rpc import (
 from i2gnn.expressiveness.rpc_run import exact_verdict, read_lines, run_rpc, summarize
 from i2gnn.expressiveness.subjects import load_subject
 
-QUICK = RPCSettings(copies=8, epochs=2, out_channels=4, lr=1e-3)
+QUICK = RPCSettings(copies=8, epochs=2, out_channels=4, lr=1e-3, precision="float64")
 SMALL = {"hops": 2, "num_layers": 3, "hidden_channels": 8, "conv": "graph"}
 
 

@@ -27,8 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--node-states", action="store_true", help="rows see the pooled state of their node"
     )
     parser.add_argument("--epochs", type=int, default=20, help="at most (default 20)")
-    parser.add_argument("--lr", type=float, default=1e-4, help="default %(default)s")
-    parser.add_argument("--precision", choices=("float32", "float64"), default="float64")
+    parser.add_argument("--lr", type=float, default=1e-3, help="default %(default)s")
+    parser.add_argument("--precision", choices=("float32", "float64"), default="float32")
     parser.add_argument("--memory-budget", metavar="SIZE", help="such as 2GB; batches are cut")
     parser.add_argument("--seeds", type=int, default=1, metavar="N", help="from --seed on")
     parser.add_argument("--pairs", type=_range, metavar="A:B", help="only these, such as 0:100")
@@ -60,10 +60,10 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _settings(arguments: argparse.Namespace, seed: int) -> "BRECSettings":
-    from i2gnn.expressiveness.rpc import RPCSettings
-    from i2gnn.paper.brec import BRECSettings
+    from i2gnn.paper.brec import PROTOCOL, BRECSettings
 
-    rpc = RPCSettings(
+    rpc = dataclasses.replace(
+        PROTOCOL,
         epochs=arguments.epochs,
         lr=arguments.lr,
         precision=arguments.precision,
