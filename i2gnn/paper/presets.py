@@ -53,10 +53,47 @@ class Candidate:
 BASE: Mapping[str, Any] = {"hidden_channels": 64, "num_layers": 5}
 """With plain distances as labels, the models' default."""
 
+LINEAR = {"readout_mlp": False, "head_channels": []}
+"""Readouts that add up and nothing else: what rows hold must then be linear in the counts."""
+AVERAGED = {"average": 0.999}
+STEADY = {"optimizer": {"max_grad_norm": 1.0}, "schedule": {"warmup": 10}}
+"""For polynomials, whose gradients can be large at first."""
+
 CANDIDATES: Mapping[str, Candidate] = MappingProxyType(
     {
         "plain": Candidate("the paper's training; 5 layers, plain distances as labels"),
-        "averaged": Candidate("averaged weights", training={"average": 0.999}),
+        "averaged": Candidate("averaged weights", training=AVERAGED),
+        "huber": Candidate(
+            "averaged, a loss that is quadratic near zero", training={**AVERAGED, "loss": "huber"}
+        ),
+        "decayed": Candidate(
+            "averaged, decay of weights",
+            training={**AVERAGED, "optimizer": {"name": "adamw", "weight_decay": 0.1}},
+        ),
+        "long": Candidate("averaged, 4,000 epochs", training={**AVERAGED, "epochs": 4000}),
+        "deep": Candidate("averaged, 6 layers", {"num_layers": 6}, AVERAGED),
+        "wide": Candidate("averaged, width 128", {"hidden_channels": 128}, AVERAGED),
+        "marked": Candidate(
+            "averaged, labels with predecessors as published", {"labels": "spd_pred"}, AVERAGED
+        ),
+        "identity": Candidate("averaged, identity labels", {"labels": "identity"}, AVERAGED),
+        "center": Candidate(
+            "averaged, root and branch are read apart", {"readout": "nodes+center+side"}, AVERAGED
+        ),
+        "linear": Candidate("averaged, linear readouts", {"options": LINEAR}, AVERAGED),
+        "gin": Candidate(
+            "averaged, sums and MLPs instead of gates, linear readouts",
+            {"conv": "gin", "options": LINEAR},
+            AVERAGED,
+        ),
+        "product": Candidate(
+            "averaged, products instead of gates", {"conv": "product"}, {**AVERAGED, **STEADY}
+        ),
+        "polynomial": Candidate(
+            "averaged, products instead of gates, linear readouts",
+            {"conv": "product", "options": LINEAR},
+            {**AVERAGED, **STEADY},
+        ),
     }
 )
 """Compared on validation graphs alone by `i2gnn reproduce search`."""
@@ -110,7 +147,9 @@ def _published(name: str, layers: int) -> dict[str, Any]:
     del arguments["num_layers"]
     arguments.pop("hops", None)
     if name == "ppgn":  # "4 PPGN layers" in both places
-        return arguments | {"hidden_channels": PPGN_WIDTH, "num_layers": 4}
+        # Few, larger products: molecules come in many sizes. The results are the same.
+        options = {"product": "padded"}
+        return arguments | {"hidden_channels": PPGN_WIDTH, "num_layers": 4, "options": options}
     options = {}
     if "head_channels" in arguments:
         options["head_channels"] = list(arguments.pop("head_channels"))

@@ -60,8 +60,10 @@ def execute(arguments: argparse.Namespace) -> int:
     left = [e for e in events.values() if e.state not in ("done", "failed")]
     for event in failed:
         print(f"failed: {event.name}: {event.note}", file=sys.stderr)
-    if left and not arguments.quiet:
+    if left and not quiet:
         print(f"{len(left)} of {len(events)} runs are left; --resume goes on", file=sys.stderr)
+    if not quiet:
+        print("`i2gnn reproduce report` makes the page, with plots", file=sys.stderr)
     return 1 if failed else 0
 
 

@@ -1,0 +1,132 @@
+import io
+import json
+
+import pytest
+import torch
+from rich.console import Console
+
+from i2gnn.cli.main import main
+from i2gnn.cli.tables.counting import parse_time
+from i2gnn.cli.tables.progress import _View, show_progress
+from i2gnn.errors import InputError
+from i2gnn.paper.counting import TABLES
+from i2gnn.paper.plan import choose_experiments
+from i2gnn.paper.runner import Event
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def command(tmp_path):
+    """A table's command with its files below a temporary folder."""
+
+    def run(table, *options):
+        folders = ["--out", str(tmp_path / "results"), "--runs", str(tmp_path / "runs")]
+        root = ["--data-root", str(tmp_path), "--device", "cpu"]
+        return main(["reproduce", table, "--quick", *folders, *root, *options])
+
+    return run
+
+
+def test_quick_table_list_and_report(command, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    part = ["--only", "cycle5", "--models", "mpnn", "i2gnn"]
+    assert command("table2", *part, "--list") == 0
+    out = capsys.readouterr().out
+    assert "table2/quick-paper-counting-mpnn-cycle5-0: waiting" in out
+    assert out.endswith("0 of 2 runs are done\n")
+    assert command("table2", *part) == 0
+    out, err = capsys.readouterr()
+    assert "Base GNN" in out and "I²-GNN" in out and "0.2088" in out and "missing" not in out
+    assert "[2/2] table2/quick-paper-counting-i2gnn-cycle5-0: done at epoch 2" in err
+    assert command("figure-error", *part, "--json", "--quiet") == 0  # the same runs
+    out, err = capsys.readouterr()
+    assert [record["model"] for record in json.loads(out)] == ["mpnn", "i2gnn"] and not err
+    assert main(["reproduce", "report", "--out", str(tmp_path / "results"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["filled"] == 0  # smoke tests are no results
+    assert (tmp_path / "docs" / "reproducing.md").is_file()
+
+
+@pytest.mark.parametrize(
+    ("table", "part"),
+    [
+        ("table3", ["--only", "clique4", "--models", "idgnn"]),
+        ("table6", ["--only", "cycle3", "--models", "ppgn", "gnnak_plain"]),
+        ("ablation", ["--only", "cycle3", "--models", "i2gnn_single", "i2gnn_id"]),
+        ("search", ["--only", "cycle3", "--preset", "best-polynomial", "best-center"]),
+        ("table2", ["--only", "cycle7", "--preset", "best"]),
+    ],
+)
+def test_each_kind_of_table_runs(command, capsys, table, part):
+    assert command(table, *part, "--json", "--quiet") == 0
+    records = json.loads(capsys.readouterr().out)
+    assert len(records) == (1 if table == "table3" else 2)
+    assert all(record["table"] == table and record["epochs"] == 2 for record in records)
+
+
+def test_failures_are_told_at_the_end(command, capsys, tmp_path):
+    root = tmp_path / "chembl"
+    root.mkdir()
+    (root / "chembl_16200.smi").write_text("C1CC1\n")
+    part = ["--only", "cycle3", "--models", "mpnn"]
+    assert command("table2", *part) == 1
+    out, err = capsys.readouterr()
+    assert "missing" in out
+    assert "failed: table2/quick-paper-chembl-mpnn-cycle3-0: InputError:" in err
+    assert "SHA-256" in err
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("540", 540), ("9m", 540), ("1.5h", 5400), ("20s", 20)]
+)
+def test_times(text, seconds):
+    assert parse_time(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "m", "9 minutes", "-1m", "0", "inf", "nan"])
+def test_wrong_times(text):
+    with pytest.raises(InputError, match="expected such as 540, 9m or 2h"):
+        parse_time(text)
+
+
+def test_wrong_use(command, capsys):
+    assert command("table2", "--only", "cycle99") == 1
+    assert "table2 has no target 'cycle99'; expected cycle3, cycle4" in capsys.readouterr().err
+    assert command("table2", "--jobs", "0") == 1
+    assert "--jobs is 0; expected at least 1" in capsys.readouterr().err
+    assert main(["reproduce", "report", "--out", "no/such/folder"]) == 1
+    assert main(["reproduce", "table99"]) == 2
+    assert main(["reproduce"]) == 2
+
+
+def test_the_view_of_all_runs():
+    chosen = ["mpnn", "i2gnn"]
+    experiments = choose_experiments(TABLES["table2"], targets=["cycle5"], models=chosen)
+    experiments = [e for e in experiments if e.task.dataset == "counting"]
+    view = _View(experiments, [Event(e.name, "waiting") for e in experiments])
+    first, second, third, *_ = (e.name for e in experiments)
+    view.take(Event(first, "running", 3, "val 0.5"))
+    view.take(Event(second, "done", 2000))
+    view.take(Event(third, "failed", 0, "no memory"))
+    screen = io.StringIO()
+    Console(file=screen, width=120).print(view.render())
+    shown = screen.getvalue()
+    assert "5-cycle" in shown and "▶" in shown and "✗" in shown
+    assert "1/3" in shown and "0/3" in shown
+    assert "epoch 3 of 2000" in shown and "epoch 4003 of 12000" in shown and "val 0.5" in shown
+    view.take(Event(first, "done", 2000))
+    screen.truncate(0)
+    Console(file=screen, width=120).print(view.render())
+    assert "epoch 3 of 2000" not in screen.getvalue()
+
+
+def test_no_view_if_quiet(capsys):
+    with show_progress([], [], enabled=False) as notify:
+        notify(Event("x", "running"))
+    assert capsys.readouterr().err == ""

@@ -1,0 +1,95 @@
+"""The page is made from records alone; these are invented."""
+
+import json
+from html.parser import HTMLParser
+
+import pytest
+
+from i2gnn.paper.records import write_record
+from i2gnn.report.reproducing import collect_sections, write_reproduction
+
+
+def record(model, target, seed, test, **changes):
+    return {
+        "table": "table2",
+        "preset": "paper",
+        "dataset": "counting",
+        "level": "node",
+        "model": model,
+        "target": target,
+        "seed": seed,
+        "test": test,
+        "validation": test / 2,
+        "seconds": 10.5,
+        "hardware": {"device": "cpu", "cpu": "Abacus <8>", "cores": 1},
+        "settings": {},
+        "deviations": ["TF32"],
+        "curve": {"epoch": [1, 2], "validation": [1.0, test]},
+        "errors": {"width": 1, "count": [0, 1], "number": [9, 8], "mae": [0.1, test]},
+    } | changes
+
+
+@pytest.fixture
+def results(tmp_path):
+    records = [record("i2gnn", "cycle5", seed, 0.002 + seed / 1000) for seed in (0, 1, 2)]
+    records += [record("mpnn", "cycle5", 0, 0.2088), record("idgnn", "cycle5", 0, 0.2)]
+    records += [record("i2gnn", "cycle6", 0, 0.00449, preset="best")]
+    records += [record("i2gnn", "cycle6", 0, 9.0, preset="forgotten")]
+    records += [record("i2gnn", "cycle5", 0, 0.5, table="search", preset="best-plain@50")]
+    for number, one in enumerate(records):
+        write_record(tmp_path / one["table"] / f"{number}.json", one)
+    return tmp_path
+
+
+def cell(sections, title, model, target):
+    (section,) = (s for s in sections if s.title == title)
+    return next(c for c in section.cells if (c.task.model, c.task.target) == (model, target))
+
+
+def test_cells_are_means_over_seeds_beside_the_paper(results):
+    sections = collect_sections(results)
+    ours = cell(sections, "Table 2, cycles at nodes: paper", "i2gnn", "cycle5")
+    assert (ours.mean, ours.deviation) == (pytest.approx(0.003), pytest.approx(0.001))
+    assert ours.paper == 0.0028 and ours.ratio == pytest.approx(0.003 / 0.0028)
+    assert ours.met is True and ours.seconds == 31.5  # at most 10 % above
+    base = cell(sections, "Table 2, cycles at nodes: paper", "mpnn", "cycle5")
+    assert base.met is True and base.deviation is None
+    assert cell(sections, "Table 2, cycles at nodes: paper", "idgnn", "cycle5").met is False
+    missing = cell(sections, "Table 2, cycles at nodes: paper", "ppgn", "cycle5")
+    assert missing.mean is None and missing.met is None and missing.paper == 0.0036
+    best = cell(sections, "Table 2, cycles at nodes: best", "i2gnn", "cycle6")
+    assert best.met is True and best.goal == 0.0045
+    # the ablation's full model is that of Table 2
+    assert cell(sections, "Ablation, labels and identifiers: paper", "i2gnn", "cycle5").values
+    assert "forgotten" not in " ".join(section.title for section in sections)
+
+
+def test_a_search_shows_validation(results):
+    searched = [s for s in collect_sections(results) if s.table.name == "search"]
+    assert [s.preset for s in searched] == ["best-plain@50"]
+    assert [c.mean for c in searched[0].cells if c.values] == [0.25]
+
+
+def test_both_pages(results):
+    write_reproduction(results, results / "page.md", results / "page.html")
+    text = (results / "page.md").read_text(encoding="utf-8")
+    assert "**0.0030** ± 0.0010 ✓<br>paper 0.0028, × 1.07" in text
+    assert "**0.2000** ✗ (1 seed)<br>paper 0.0490, × 4.08" in text
+    assert "missing<br>paper 0.0036" in text
+    assert "5 runs, 52 s of training on Abacus <8>" in text
+    page = (results / "page.html").read_text(encoding="utf-8")
+    parser = HTMLParser()
+    parser.feed(page)
+    assert "Abacus &lt;8&gt;" in page and "Abacus <8>" not in page
+    assert 'class="cell met"' in page and 'class="cell unmet"' in page
+    assert page.count("<svg") == 7  # curves of five columns, errors of two targets
+    write_reproduction(results, results / "again.md", results / "again.html")
+    assert (results / "again.html").read_text(encoding="utf-8") == page
+
+
+def test_an_empty_folder_gives_a_page_of_missing_cells(tmp_path):
+    sections = write_reproduction(tmp_path, tmp_path / "page.md", tmp_path / "page.html")
+    cells = [c for section in sections for c in section.cells]
+    assert cells and not any(c.values for c in cells)
+    assert "No run has been made yet" in (tmp_path / "page.md").read_text(encoding="utf-8")
+    json.dumps([section.deviations for section in sections])
