@@ -200,6 +200,14 @@ def test_no_labels_help(name):
             assert a == b
 
 
+def test_resistance_distances_are_another_matter():
+    """No messages make them: they tell the hubs of wheels apart, 1/2 and 9/20 from the rims."""
+    wheels = extract_subgraphs(two_wheels(3), hops=1, identifiers=1, labels="resistance")
+    to_rims = [wheels.resistance[wheels.pair_to_root == hub][1:, 0] for hub in (6, 13)]
+    torch.testing.assert_close(to_rims[0], torch.full((6,), 0.5))
+    torch.testing.assert_close(to_rims[1], torch.full((6,), 0.45))
+
+
 # -- the whole picture -------------------------------------------------------------------------
 
 COUNTABLE = {

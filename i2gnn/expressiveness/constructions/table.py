@@ -31,35 +31,33 @@ _PATTERNS = CATALOGUE | {
     )
 }
 
-_P, _C, _G = paths_and_cycles, six_cycles, graphlets
-
 _Row = tuple[str, str, int, int, int, int, Callable[[Rows], Tensor]]
 
 _TABLE: tuple[_Row, ...] = (
     # name, theorem, identifiers, hops, rounds, times, function
-    ("path2", "Theorem B.1", 0, 0, 2, 1, _P.path2_by_degree),
-    ("path2_middle", "ours", 0, 0, 1, 2, _G.path2_middle),
-    ("star3", "ours", 0, 0, 1, 6, _G.star3),
-    ("star3_leaf", "ours", 0, 0, 2, 2, _G.star3_leaf),
-    ("path2", "Theorem 3.1", 1, 2, 2, 1, _P.path2),
-    ("path3", "Theorem 3.1", 1, 3, 3, 1, _P.path3),
-    ("cycle3", "Theorem 3.1", 1, 1, 2, 2, _P.cycle3),
-    ("cycle4", "Theorem 3.1", 1, 2, 3, 2, _P.cycle4),
-    ("path3_middle", "ours", 1, 2, 2, 1, _G.path3_middle),
-    ("tailed_triangle_hub", "ours", 1, 1, 2, 2, _G.tailed_triangle_hub),
-    ("tailed_triangle_base", "ours", 1, 2, 2, 1, _G.tailed_triangle_base),
-    ("chordal_cycle_chord", "ours", 1, 1, 2, 2, _G.chordal_cycle_chord),
-    ("path2", "Lemma E.1", 2, 2, 1, 1, _P.path2_by_branch),
-    ("path3", "Lemma E.1", 2, 3, 2, 1, _P.path3_by_branch),
-    ("path4", "Theorem 4.2", 2, 4, 3, 1, _P.path4),
-    ("cycle3", "Lemma E.1", 2, 1, 1, 2, _P.cycle3_by_branch),
-    ("cycle4", "Lemma E.1", 2, 2, 2, 2, _P.cycle4_by_branch),
-    ("cycle5", "Theorem 4.1", 2, 2, 3, 2, _P.cycle5),
-    ("cycle6", "Theorem 4.1", 2, 3, 3, 2, _C.cycle6),
-    ("tailed_triangle", "Theorem 4.3", 2, 2, 2, 2, _G.tailed_triangle),
-    ("chordal_cycle", "Theorem 4.3", 2, 2, 2, 2, _G.chordal_cycle),
-    ("clique4", "Theorem 4.3", 2, 1, 2, 6, _G.clique4),
-    ("triangle_rectangle", "Appendix E.5", 2, 2, 3, 2, _G.triangle_rectangle),
+    ("path2", "Theorem B.1", 0, 0, 2, 1, paths_and_cycles.path2_by_degree),
+    ("path2_middle", "ours", 0, 0, 1, 2, graphlets.path2_middle),
+    ("star3", "ours", 0, 0, 1, 6, graphlets.star3),
+    ("star3_leaf", "ours", 0, 0, 2, 2, graphlets.star3_leaf),
+    ("path2", "Theorem 3.1", 1, 2, 2, 1, paths_and_cycles.path2),
+    ("path3", "Theorem 3.1", 1, 3, 3, 1, paths_and_cycles.path3),
+    ("cycle3", "Theorem 3.1", 1, 1, 2, 2, paths_and_cycles.cycle3),
+    ("cycle4", "Theorem 3.1", 1, 2, 3, 2, paths_and_cycles.cycle4),
+    ("path3_middle", "ours", 1, 2, 2, 1, graphlets.path3_middle),
+    ("tailed_triangle_hub", "ours", 1, 1, 2, 2, graphlets.tailed_triangle_hub),
+    ("tailed_triangle_base", "ours", 1, 2, 2, 1, graphlets.tailed_triangle_base),
+    ("chordal_cycle_chord", "ours", 1, 1, 2, 2, graphlets.chordal_cycle_chord),
+    ("path2", "Lemma E.1", 2, 2, 1, 1, paths_and_cycles.path2_by_branch),
+    ("path3", "Lemma E.1", 2, 3, 2, 1, paths_and_cycles.path3_by_branch),
+    ("path4", "Theorem 4.2", 2, 4, 3, 1, paths_and_cycles.path4),
+    ("cycle3", "Lemma E.1", 2, 1, 1, 2, paths_and_cycles.cycle3_by_branch),
+    ("cycle4", "Lemma E.1", 2, 2, 2, 2, paths_and_cycles.cycle4_by_branch),
+    ("cycle5", "Theorem 4.1", 2, 2, 3, 2, paths_and_cycles.cycle5),
+    ("cycle6", "Theorem 4.1", 2, 3, 3, 2, six_cycles.cycle6),
+    ("tailed_triangle", "Theorem 4.3", 2, 2, 2, 2, graphlets.tailed_triangle),
+    ("chordal_cycle", "Theorem 4.3", 2, 2, 2, 2, graphlets.chordal_cycle),
+    ("clique4", "Theorem 4.3", 2, 1, 2, 6, graphlets.clique4),
+    ("triangle_rectangle", "Appendix E.5", 2, 2, 3, 2, graphlets.triangle_rectangle),
 )
 
 CONSTRUCTIONS: dict[tuple[str, int], Construction] = {
