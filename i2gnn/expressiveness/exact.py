@@ -1,15 +1,12 @@
 """Exact tests on data sets of pairs, pair by pair on all cores."""
 
 import time
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from functools import partial
-
-import torch
 
 from i2gnn.expressiveness.datasets import PairSet
 from i2gnn.expressiveness.verdicts import Verdict, Verdicts
 from i2gnn.expressiveness.wl import Test, color
-from i2gnn.progress import progress_bar
+from i2gnn.parallel import run_chunks
 
 __all__ = ["distinguish_pairs"]
 
@@ -36,7 +33,7 @@ def distinguish_pairs(
         >>> distinguish_pairs(load_pairs("csl"), identifiers=1).count("separated")
         45
     """
-    start = time.perf_counter()
+    begun = time.perf_counter()
     test_one = partial(
         color,
         test=test,
@@ -48,23 +45,13 @@ def distinguish_pairs(
         readout=readout,
     )
 
-    def judge(p: int) -> Verdict:
-        first, second = test_one(pairs.pair(p))
-        return "tied" if first == second else "separated"
+    verdicts: list[Verdict] = ["tied"] * len(pairs)
 
-    verdicts: dict[int, Verdict] = {}
-    with (
-        ThreadPoolExecutor(torch.get_num_threads()) as pool,
-        progress_bar(f"{test} on {pairs.name}", len(pairs), progress) as advance,
-    ):
-        running = {pool.submit(judge, p): p for p in range(len(pairs))}
-        try:
-            for done in as_completed(running):
-                p = running[done]
-                verdicts[p] = done.result()
-                advance(note=pairs.category[p])
-        except BaseException:  # an error or Ctrl-C: pairs that have not begun are left out
-            pool.shutdown(cancel_futures=True)
-            raise
-    found = [verdicts[p] for p in range(len(pairs))]
-    return Verdicts(pairs, found, None, time.perf_counter() - start)
+    def judge(start: int, stop: int) -> None:
+        for p in range(start, stop):
+            first, second = test_one(pairs.pair(p))
+            verdicts[p] = "tied" if first == second else "separated"
+
+    description = f"{test} on {pairs.name}" if progress else ""
+    run_chunks(judge, len(pairs), (), chunks=len(pairs), description=description)
+    return Verdicts(pairs, verdicts, None, time.perf_counter() - begun)

@@ -16,7 +16,7 @@ drown.
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -26,11 +26,11 @@ from torch import Tensor, nn
 from i2gnn.expressiveness.datasets import PairSet
 from i2gnn.expressiveness.pairs import join
 from i2gnn.expressiveness.relabel import relabel
-from i2gnn.expressiveness.subjects import NodeOrGraph, Subject, embed
+from i2gnn.expressiveness.subjects import NodeOrGraph, Subject, default_dtype, embed
 from i2gnn.expressiveness.verdicts import Verdict, Verdicts
 from i2gnn.graphs.store import GraphStore
 from i2gnn.models import REGISTRY
-from i2gnn.progress import progress_bar
+from i2gnn.parallel import run_chunks
 
 __all__ = [
     "GAINS",
@@ -96,20 +96,18 @@ def separate(
         >>> separate(subject, load_pairs("paper")).count("tied")
         11
     """
-    start = time.perf_counter()
-    title = f"{subject.name} on {pairs.name}"
-    with progress_bar(title, len(pairs.graphs), progress) as advance:
-        ratio = measure_gaps(
-            subject,
-            pairs.graphs,
-            pairs.first,
-            pairs.second,
-            gains=gains,
-            seed=seed,
-            nodes=nodes,
-            advance=advance,
-        ).tolist()
-    return Verdicts(pairs, [judge(r) for r in ratio], ratio, time.perf_counter() - start)
+    begun = time.perf_counter()
+    ratio = measure_gaps(
+        subject,
+        pairs.graphs,
+        pairs.first,
+        pairs.second,
+        gains=gains,
+        seed=seed,
+        nodes=nodes,
+        description=f"{subject.name} on {pairs.name}" if progress else "",
+    ).tolist()
+    return Verdicts(pairs, [judge(r) for r in ratio], ratio, time.perf_counter() - begun)
 
 
 def judge(ratio: float) -> Verdict:
@@ -129,7 +127,7 @@ def measure_gaps(
     gains: Sequence[float] = GAINS,
     seed: int = 0,
     nodes: int = 500,
-    advance: Callable[[int], None] = lambda steps: None,
+    description: str = "",
 ) -> Tensor:
     """How many times the noise the gaps between graphs, or between nodes, are.
 
@@ -144,7 +142,7 @@ def measure_gaps(
         gains: One draw of weights each.
         seed: Of the first draw.
         nodes: Graphs are run together up to about so many nodes.
-        advance: Told how many graphs are done.
+        description: Shows a progress bar under this title; empty for none.
 
     Shapes:
         returns: [P], the largest of all draws; NaN where no draw gave finite numbers.
@@ -153,17 +151,22 @@ def measure_gaps(
         scale_weights(subject.build(seed + d, graphs, level=level), gain)
         for d, gain in enumerate(gains)
     ]
-    found: list[list[Tensor]] = [[] for _ in models]
-    for part in _blocks(graphs, nodes):
-        some = graphs.batch(part)
-        copies, old_of_new = relabel(some, seed)
-        batches = subject.prepare(models[0], join(some, copies), block=2 * len(some))
-        for outputs, model in zip(found, models, strict=True):
-            y, again = embed(model, batches, level).chunk(2)
-            if level == "node":
-                again = torch.empty_like(y).index_copy(0, old_of_new, again)
-            outputs.append(torch.stack([y, again]))
-        advance(len(some))
+    blocks = _blocks(graphs, nodes)
+    found = [[torch.empty(0)] * len(blocks) for _ in models]
+
+    def run(start: int, stop: int) -> None:
+        for b in range(start, stop):
+            some = graphs.batch(blocks[b])
+            copies, old_of_new = relabel(some, seed)
+            batches = subject.prepare(models[0], join(some, copies), block=2 * len(some))
+            for outputs, model in zip(found, models, strict=True):
+                y, again = embed(model, batches, level).chunk(2)
+                if level == "node":
+                    again = torch.empty_like(y).index_copy(0, old_of_new, again)
+                outputs[b] = torch.stack([y, again])
+
+    with default_dtype(torch.float64):  # once for all threads
+        run_chunks(run, len(blocks), (), chunks=len(blocks), description=description)
     ratios = [_ratio(torch.cat(outputs, dim=1), first, second) for outputs in found]
     finite = torch.stack(ratios).nan_to_num(nan=-1.0).amax(0)
     return torch.where(finite < 0, torch.nan, finite)
@@ -188,13 +191,12 @@ def scale_weights(model: nn.Module, gain: float) -> nn.Module:
     return model
 
 
-def _blocks(graphs: GraphStore, nodes: int) -> Iterator[range]:
+def _blocks(graphs: GraphStore, nodes: int) -> list[range]:
     """Ranges of graphs with about so many nodes, at least one graph each."""
-    start, taken = 0, 0
+    starts, taken = [0], 0
     for g, size in enumerate(graphs.sizes["node"].tolist()):
-        if g > start and taken + size > nodes:
-            yield range(start, g)
-            start, taken = g, 0
+        if g > starts[-1] and taken + size > nodes:
+            starts.append(g)
+            taken = 0
         taken += size
-    if start < len(graphs):
-        yield range(start, len(graphs))
+    return [range(*ends) for ends in zip(starts, [*starts[1:], len(graphs)], strict=True)]

@@ -32,7 +32,7 @@ from i2gnn.errors import InputError
 from i2gnn.graphs.store import GraphStore
 from i2gnn.models import REGISTRY, Network
 
-__all__ = ["Factory", "Subject", "embed", "load_subject", "outputs", "to_pyg"]
+__all__ = ["Factory", "Subject", "default_dtype", "embed", "load_subject", "outputs", "to_pyg"]
 
 Factory = Callable[..., nn.Module]
 NodeOrGraph = Literal["node", "graph"]
@@ -201,7 +201,7 @@ def outputs(model: nn.Module, batch: GraphStore | Batch, level: NodeOrGraph = "g
     Shapes:
         returns: [G, D], or [N, D] with level="node".
     """
-    with _default_dtype(_first_weight(model).dtype):
+    with default_dtype(_first_weight(model).dtype):
         result = model(batch)
     rows = batch.num_graphs if level == "graph" else batch.num_nodes
     if not isinstance(result, Tensor):
@@ -285,7 +285,7 @@ def _current_folder() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _default_dtype(dtype: torch.dtype) -> Iterator[None]:
+def default_dtype(dtype: torch.dtype) -> Iterator[None]:
     """Tensors that a model makes without naming a type have that of its weights."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(dtype)
