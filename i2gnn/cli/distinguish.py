@@ -12,7 +12,7 @@ from rich.table import Table
 if TYPE_CHECKING:
     from i2gnn.expressiveness import PairSet, Verdicts
 
-__all__ = ["HELP", "add_arguments", "execute"]
+__all__ = ["HELP", "add_arguments", "execute", "parse_option"]
 
 HELP = "tell pairs of graphs apart: by exact colour refinement, or by a model with random weights"
 
@@ -144,7 +144,7 @@ def _by_model(arguments: argparse.Namespace, pairs: "PairSet") -> tuple["Verdict
     options = strong_options(arguments.model) if arguments.model in REGISTRY else {}
     if arguments.hops is not None:
         options["hops"] = arguments.hops
-    options |= dict(map(_option, arguments.option))
+    options |= dict(map(parse_option, arguments.option))
     subject = load_subject(arguments.model, options)
     gains = tuple(itertools.islice(itertools.cycle(GAINS), arguments.draws))
     found = separate(
@@ -154,7 +154,7 @@ def _by_model(arguments: argparse.Namespace, pairs: "PairSet") -> tuple["Verdict
     return found, settings | {"options": dict(subject.options)}
 
 
-def _option(text: str) -> tuple[str, Any]:
+def parse_option(text: str) -> tuple[str, Any]:
     """KEY=VALUE, the value as in YAML: 8, true, gin, [1, 2]."""
     import yaml
 

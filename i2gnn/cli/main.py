@@ -14,7 +14,7 @@ from i2gnn.errors import InputError
 
 __all__ = ["main", "run"]
 
-COMMANDS = ("demo", "train", "count", "distinguish", "models", "bench", "reproduce")
+COMMANDS = ("demo", "train", "count", "distinguish", "probe", "models", "bench", "reproduce")
 """One module of `i2gnn.cli` each: HELP, `add_arguments(parser)` and `execute(arguments) -> int`."""
 
 
