@@ -200,6 +200,13 @@ def test_no_labels_help(name):
             assert a == b
 
 
+def test_pooled_states_of_nodes_tell_the_roots_of_double_wheels_apart():
+    """As in the paper's ZINC model, where subgraphs hear of each other."""
+    pair = double_wheels(3)
+    a, b = color(pair, identifiers=2, node_states=True, level="node")[pair.node_ptr[1:] - 1]
+    assert a != b
+
+
 def test_resistance_distances_are_another_matter():
     """No messages make them: they tell the hubs of wheels apart, 1/2 and 9/20 from the rims."""
     wheels = extract_subgraphs(two_wheels(3), hops=1, identifiers=1, labels="resistance")

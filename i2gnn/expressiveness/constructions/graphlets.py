@@ -1,7 +1,8 @@
 """Connected graphlets with 3 and 4 nodes (Theorem 4.3), the triangle-rectangle, and a separation.
 
 The paper writes down the three that are no path, cycle or star, two of them summed over the whole
-graph. Here they are at nodes, at every position that a node can have in them.
+graph. Here they are at nodes, at every position that a node can have in them. A second hop is
+needed where a node is no neighbour of i, or where degrees count; rounds cost as for paths.
 """
 
 from torch import Tensor
@@ -113,6 +114,6 @@ def triangle_rectangle(rows: Rows) -> Tensor:
     """Triangle-rectangles with i at the apex: 4-paths i - j - b - c - k, k in N(i) and N(j).
 
     The paper says so much in words. The triangle is (i, j, k), the rectangle (j, b, c, k); each is
-    found from both ends of their common edge. Two hops: b and c are neighbours of j and k.
+    found from both ends of their common edge. Two hops, since b and c are neighbours of j and k.
     """
     return rows.total(rows.common * paths_beyond_branch(rows)[2])

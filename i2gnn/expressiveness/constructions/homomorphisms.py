@@ -16,6 +16,8 @@ So hom(Q) can be had if Q becomes a forest
     with two              without adjacent nodes u and v, mapped to the root and the branch
 
 where u is the marked position if counts are at nodes, and any node if they are of whole graphs.
+Two identifiers reach a little further than that, since sums over the branches of a root can be
+multiplied; to keep those sums additive, which lets roots be cut into parts, that is left out.
 """
 
 import math

@@ -1,7 +1,9 @@
 """Paths and cycles: Theorems B.1, 3.1, 4.1 and 4.2, but for 6-cycles.
 
 Every function returns a sum over branches, in which one copy is found several times; how often is
-`Construction.times`. The longest chain of `neighbors` is the number of rounds.
+`Construction.times`. The longest chain of `neighbors` is the number of rounds, and a round adds up
+one number per message: sum of |E_i| over the roots with one identifier, of d_i |E_i| with two.
+Ego-nets must hold every copy that is counted, so their radius is how far it can reach from i.
 """
 
 from torch import Tensor
@@ -29,7 +31,10 @@ __all__ = [
 
 
 def path2_by_degree(rows: Rows) -> Tensor:
-    """2-paths from i without identifiers (Theorem B.1): the sum of d_k - 1 over k in N(i)."""
+    """2-paths from i without identifiers (Theorem B.1): the sum of d_k - 1 over k in N(i).
+
+    Two rounds: every node learns its degree, then that of its neighbours.
+    """
     return rows.total(rows.neighbors(rows.degree - 1))
 
 
@@ -72,12 +77,17 @@ def paths_from_root(rows: Rows) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def path2(rows: Rows) -> Tensor:
-    """2-paths from i (Theorem 3.1): the sum of P2(i,k) over k."""
+    """2-paths from i (Theorem 3.1): the sum of P2(i,k) over k.
+
+    Two hops and two rounds, one of each per edge.
+    """
     return rows.total(paths_from_root(rows)[1])
 
 
 def path3(rows: Rows) -> Tensor:
     """3-paths from i (Theorem 3.1): the sum of P3(i,k) over k.
+
+    Three hops and three rounds, one of each per edge.
 
     Printed is the sum over k in N(i), which is twice the number of 4-cycles.
     """
@@ -85,14 +95,17 @@ def path3(rows: Rows) -> Tensor:
 
 
 def cycle3(rows: Rows) -> Tensor:
-    """3-cycles (Theorem 3.1): the sum of P2(i,k) over k in N(i), each cycle in both directions."""
+    """3-cycles (Theorem 3.1): the sum of P2(i,k) over k in N(i), each cycle in both directions.
+
+    One hop, since all its nodes are neighbours of i; two rounds for P2.
+    """
     return rows.total(rows.near_root * paths_from_root(rows)[1])
 
 
 def cycle4(rows: Rows) -> Tensor:
     """4-cycles (Theorem 3.1): the sum of P3(i,k) over k in N(i), each cycle in both directions.
 
-    Two hops are enough: a path i - a - l - k that ends in N(i) goes no farther.
+    Two hops, since a path i - a - l - k that ends in N(i) goes no farther; three rounds for P3.
     """
     return rows.total(rows.near_root * paths_from_root(rows)[2])
 
@@ -119,36 +132,42 @@ def paths_beyond_branch(rows: Rows) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def path2_by_branch(rows: Rows) -> Tensor:
-    """2-paths from i: those that begin with j, summed over j; a round less than with one."""
+    """2-paths from i: those that begin with j, summed over j.
+
+    Two hops, but one round: the first step is given.
+    """
     return rows.total(paths_beyond_branch(rows)[0])
 
 
 def path3_by_branch(rows: Rows) -> Tensor:
-    """3-paths from i: those that begin with j, summed over j; a round less than with one."""
+    """3-paths from i: those that begin with j, summed over j.
+
+    Three hops, but two rounds: the first step is given.
+    """
     return rows.total(paths_beyond_branch(rows)[1])
 
 
 def path4(rows: Rows) -> Tensor:
     """4-paths from i (Theorem 4.2): those that begin with j, summed over j.
 
-    Four hops, since the end may be as far away; three rounds, since the first step is given.
+    Four hops, but three rounds: the first step is given.
     """
     return rows.total(paths_beyond_branch(rows)[2])
 
 
 def cycle3_by_branch(rows: Rows) -> Tensor:
-    """3-cycles: the 2-paths i - j - k that end in N(i)."""
+    """3-cycles: the 2-paths i - j - k that end in N(i); one hop, one round."""
     return rows.total(rows.common)
 
 
 def cycle4_by_branch(rows: Rows) -> Tensor:
-    """4-cycles: the 3-paths i - j - ... - k that end in N(i)."""
+    """4-cycles: the 3-paths i - j - ... - k that end in N(i); two hops, two rounds."""
     return rows.total(rows.near_root * paths_beyond_branch(rows)[1])
 
 
 def cycle5(rows: Rows) -> Tensor:
     """5-cycles (Theorem 4.1): the 4-paths i - j - ... - k that end in N(i).
 
-    Two hops are enough: both nodes between j and k are neighbours of one of them.
+    Two hops, since both nodes between j and k are neighbours of one of them; three rounds for P4.
     """
     return rows.total(rows.near_root * paths_beyond_branch(rows)[2])

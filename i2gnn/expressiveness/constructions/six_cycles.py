@@ -8,7 +8,8 @@ they make a 6-cycle, which is found twice, once in each direction. So
 where #0 counts all pairs, #1 those with m = c, #2 those with m = b and #3 those with m = a. The
 paper prints C6(i) in place of 2 C6(i).
 
-Three hops hold all of it: k is within two of i, and a, b, c are neighbours of i, a and k.
+Three hops hold all of it: k is within two of i, and a, b, c are neighbours of i, a and k. Three
+rounds are as many as P4 takes; with 3-hop ego-nets of up to d^3 nodes, N d^5 additions in each.
 """
 
 from torch import Tensor
