@@ -66,22 +66,20 @@ def separated_by_category(
         return to_svg(figure)
 
 
-def remaining_errors(left: Mapping[str, Mapping[str, float]], counts: float, partly: float) -> str:
+def remaining_errors(left: Mapping[str, Mapping[str, float]], counts: float) -> str:
     """What is left of the error after training, one row per structure, one dot per model.
 
     Args:
         left: For each model its share of the mean's error, by structure; the first is the one
             probed.
         counts: Below it a model counts.
-        partly: Below it a model counts partly.
     """
     structures = list(next(iter(left.values())))
     rows = np.arange(len(structures))[::-1]
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(7.4, 0.32 * len(structures) + 1.1))
         axes = figure.subplots()
-        for low, high, color in ((1e-4, counts, "#e7f4ec"), (counts, partly, "#fdf4e3")):
-            axes.axvspan(low, high, color=color, zorder=0)
+        axes.axvspan(1e-4, counts, color="#e7f4ec", zorder=0)
         for n, (name, values) in reversed(list(enumerate(left.items()))):
             color = MODEL if n == 0 else OTHERS[(n - 1) % len(OTHERS)]
             known = [
