@@ -126,7 +126,8 @@ def _by_category(probe: Probe) -> Markup:
             members = [p for p, c in enumerate(found.pairs.category) if c == category]
             for test in exact:
                 exact[test][title] = sum(verdicts[test][p] for p in members)
-    return Markup(figures.separated_by_category(sizes, {probe.name: mine}, exact))
+    columns = {probe.name: mine, **exact}
+    return Markup(figures.separated_by_category(sizes, columns, probe.name))
 
 
 def _failures(probe: Probe) -> Iterable[dict[str, Any]]:

@@ -20,49 +20,39 @@ MODEL = "#1f5fd0"
 OTHERS = ("#b9c0ca", "#d9b48f", "#8fbfa6", "#c3a0bd")
 """Reference models stay in the background."""
 
-BOUNDS = ("|", "D", "o", "s")
-"""Marks of exact tests, which no model of their kind can pass."""
-
 
 def separated_by_category(
-    sizes: Mapping[str, int],
-    models: Mapping[str, Mapping[str, int]],
-    bounds: Mapping[str, Mapping[str, int]],
+    sizes: Mapping[str, int], columns: Mapping[str, Mapping[str, int]], name: str
 ) -> str:
-    """Share of the pairs of each category that are told apart, the probed model first.
+    """What is told apart of each category: a bar in every cell, full if it is all pairs.
 
     Args:
-        sizes: Pairs of each category.
-        models: For each model what it separates, by category; the first is the one probed.
-        bounds: The same for exact tests, drawn as marks.
+        sizes: Pairs of each category, one row each.
+        columns: For each model or test what it separates, by category.
+        name: The column that is emphasised.
     """
-    categories = list(sizes)
-    rows = np.arange(len(categories))[::-1]
-    height = 0.8 / len(models)
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(8.6, 0.72 * len(categories) * max(len(models), 2) / 2.6 + 1.2))
+        figure = Figure(figsize=(1.9 + 1.35 * len(columns), 0.34 * len(sizes) + 0.5))
         axes = figure.subplots()
-        for n, (name, counts) in enumerate(models.items()):
-            shares = [100 * counts.get(c, 0) / sizes[c] for c in categories]
-            places = rows + 0.4 - height * (n + 0.5)
-            color = MODEL if n == 0 else OTHERS[(n - 1) % len(OTHERS)]
-            axes.barh(places, shares, 0.9 * height, color=color, label=name, zorder=2)
-            for place, share, c in zip(places, shares, categories, strict=True):
-                text = f"{counts.get(c, 0)}" + (f" of {sizes[c]}" if n == 0 else "")
-                strong: Any = {"fontweight": "bold"} if n == 0 else {"color": "#5b6470"}
-                axes.text(share + 1.2, place, text, va="center", fontsize=8, zorder=5, **strong)
-        for mark, (name, counts) in zip(BOUNDS, bounds.items(), strict=False):
-            shares = [100 * counts.get(c, 0) / sizes[c] for c in categories]
-            axes.plot(
-                shares, rows + 0.4, mark, color="#111820", markersize=5, markerfacecolor="white",
-                label=f"{name} (exact)", zorder=4, clip_on=False,
-            )  # fmt: skip
-        axes.set_yticks(rows, categories)
-        axes.set(xlabel="pairs told apart, %", xlim=(0, 112), ylim=(-0.6, len(categories) - 0.3))
-        axes.set_xticks(range(0, 101, 20))
+        for x, (column, counts) in enumerate(columns.items()):
+            mine = column == name
+            weight = "bold" if mine else "normal"
+            axes.text(x, -0.75, column, fontsize=9.5, fontweight=weight, color="#333a44")
+            for y, (category, size) in enumerate(sizes.items()):
+                share = counts[category] / size
+                axes.barh(y, 0.6, 0.62, x, color="#eef0f3", zorder=1)
+                axes.barh(y, 0.6 * share, 0.62, x, color=MODEL if mine else OTHERS[0], zorder=2)
+                text = f"{counts[category]}" + (f" / {size}" if mine else "")
+                axes.text(
+                    x + 0.63, y, text, va="center", fontsize=8.5, fontweight=weight,
+                    color="#111820" if mine else "#5b6470",
+                )  # fmt: skip
+        axes.set_yticks(range(len(sizes)), list(sizes))
+        axes.set(xlim=(-0.05, len(columns)), ylim=(len(sizes) - 0.4, -1.1))
+        axes.xaxis.set_visible(False)
         axes.tick_params(left=False)
-        axes.grid(axis="y", visible=False)
-        axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        axes.grid(visible=False)
+        axes.spines[["left", "bottom"]].set_visible(False)
         return to_svg(figure)
 
 
@@ -144,12 +134,11 @@ def _draw_plain(axes: Axes, graph: GraphStore) -> None:
     drawn = networkx.Graph()
     drawn.add_nodes_from(range(graph.num_nodes))
     drawn.add_edges_from(graph.edge_index.t().tolist())
-    position = layout(drawn)
+    position = _pack(drawn)
     many = graph.num_nodes
-    colors = ["#1f5fd0"] * many
+    colors = [MODEL] * many
     if graph.x is not None:
-        kinds = graph.x[:, 0].tolist()
-        colors = ["#d9822b" if kind else "#1f5fd0" for kind in kinds]
+        colors = ["#d9822b" if kind else MODEL for kind in graph.x[:, 0].tolist()]
     networkx.draw_networkx_edges(
         drawn, position, ax=axes, edge_color="#9aa2ad", width=0.5 if many > 40 else 0.8
     )
@@ -159,3 +148,20 @@ def _draw_plain(axes: Axes, graph: GraphStore) -> None:
     axes.set_axis_off()
     axes.set_aspect("equal")
     axes.margins(0.06)
+
+
+def _pack(graph: networkx.Graph) -> dict[int, Any]:
+    """Positions with the components side by side, in rows, the largest first."""
+    parts = sorted(networkx.connected_components(graph), key=len, reverse=True)
+    radius = [max(len(part), 2) ** 0.5 for part in parts]
+    wide = 2.4 * max(radius[0], (sum(r * r for r in radius)) ** 0.5) if parts else 1.0
+    position: dict[int, Any] = {}
+    x = y = tall = 0.0
+    for part, r in zip(parts, radius, strict=True):
+        if x and x + 2 * r > wide:
+            x, y, tall = 0.0, y - tall, 0.0
+        tall = max(tall, 2.3 * r)
+        for node, (u, v) in layout(graph.subgraph(part)).items():
+            position[node] = (x + r + r * u, y - r + r * v)
+        x += 2.3 * r
+    return position
