@@ -28,7 +28,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         add_common_arguments(command)
         module.add_arguments(command)
     try:
-        arguments = parser.parse_args(argv)
+        arguments, unknown = parser.parse_known_args(argv)
+        if unknown:  # the command's own usage helps more than that of all
+            commands.choices[arguments.command].error(f"unknown arguments: {' '.join(unknown)}")
     except SystemExit as stop:  # argparse has printed the help or the mistake
         return int(stop.code or 0)
     try:

@@ -22,3 +22,9 @@ def test_notices_are_shown_unless_quiet(tmp_path, capsys):
     for options, shown in ([], True), (["--quiet"], False):
         main([*arguments, *options])
         assert ("not-a-molecule" in capsys.readouterr().err) is shown
+
+
+def test_unknown_arguments_show_the_usage_of_the_command(capsys):
+    assert main(["count", "graphs.g6", "--wat", "cycle3"]) == 2
+    error = capsys.readouterr().err
+    assert "usage: i2gnn count" in error and "unknown arguments: --wat cycle3" in error
