@@ -11,7 +11,7 @@ from typing import Any
 from i2gnn.errors import InputError
 from i2gnn.expressiveness.datasets import PAIR_SETS, PairSet, load_pairs
 from i2gnn.expressiveness.separation import GAINS, SEPARATED, TIED, separate, strong_options
-from i2gnn.expressiveness.study import COUNTS, PARTLY, Learnt, StudySettings, study
+from i2gnn.expressiveness.study import COUNTS, PARTLY, Learnt, StudySettings, in_words, study
 from i2gnn.expressiveness.subjects import Factory, NodeOrGraph, load_subject
 from i2gnn.expressiveness.verdicts import Verdicts
 from i2gnn.models import REGISTRY
@@ -27,7 +27,7 @@ LEVELS: tuple[NodeOrGraph, ...] = ("node", "graph")
 SAMPLE = 5
 """Pairs of each category that a quick probe takes, those with the smallest graphs."""
 
-QUICK_STUDY = StudySettings(graphs=300, epochs=15)
+QUICK_STUDY = StudySettings(graphs=300, epochs=30)
 """Training of a quick probe: enough for what is easy to count."""
 
 
@@ -89,6 +89,19 @@ class Probe:
     seconds: float
     options: dict[str, dict[str, Any]]
     settings: ProbeSettings
+
+    def summary(self) -> str:
+        """The answer in a few sentences."""
+        parts = []
+        pairs = sum(len(found.pairs) for found in self.separation.values())
+        if pairs:
+            apart = sum(found.count("separated") for found in self.separation.values())
+            parts.append(f"{self.name} tells {apart:,} of {pairs:,} pairs of graphs apart.")
+        for level, learnt in self.learnt.items():
+            known = [in_words(one.structure) for one in learnt if one.verdict == "counts"]
+            listed = ", ".join(known) if known else "none of the substructures"
+            parts.append(f"Per {level} it learns to count {listed}.")
+        return " ".join(parts)
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain values, with what it depends on."""

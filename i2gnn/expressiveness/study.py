@@ -23,14 +23,14 @@ from torch import Tensor, nn
 from torch_geometric.data import Batch
 
 from i2gnn.counting import count
-from i2gnn.data import Splits, generate_graphs, with_structures
+from i2gnn.data import Splits, generate_graphs
 from i2gnn.errors import InputError
 from i2gnn.expressiveness.subjects import NodeOrGraph, Subject, load_subject, outputs
 from i2gnn.graphs.store import GraphStore
 from i2gnn.models import Network
 from i2gnn.training import OptimizerConfig, ScheduleConfig, TrainingConfig, fit
 
-__all__ = ["BASE", "COUNTS", "PARTLY", "STRUCTURES", "Learnt", "StudySettings", "study"]
+__all__ = ["BASE", "COUNTS", "PARTLY", "STRUCTURES", "Learnt", "StudySettings", "in_words", "study"]
 
 Verdict = Literal["counts", "partly", "does not"]
 
@@ -119,6 +119,20 @@ class Learnt:
         return "partly" if self.error < PARTLY * self.base_error else "does not"
 
 
+def in_words(structure: str) -> str:
+    """The name of a structure as people write it.
+
+    Example:
+        >>> in_words("cycle5"), in_words("clique4"), in_words("tailed_triangle")
+        ('5-cycles', '4-cliques', 'tailed triangles')
+    """
+    for kind in ("cycle", "path", "clique", "star"):
+        size = structure.removeprefix(kind)
+        if size != structure and size.isdigit():
+            return f"{size}-{kind}s"
+    return structure.replace("_", " ") + "s"
+
+
 def study(
     subject: Subject,
     level: NodeOrGraph = "node",
@@ -204,7 +218,7 @@ def _learner(
         width = outputs(model, sample, level).shape[1]
     find: Callable[[GraphStore], Any]
     if isinstance(model, Network):
-        data: GraphStore = model.extract(with_structures(graphs, model.structures))
+        data: GraphStore = model.extract(graphs)
         if width == targets:
             return model, data
         find = _same

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from i2gnn.expressiveness.probe import Probe
 from i2gnn.expressiveness.references import bounds, yardsticks
 from i2gnn.expressiveness.separation import GAINS, SEPARATED, TIED
-from i2gnn.expressiveness.study import BASE, COUNTS, PARTLY, Learnt
+from i2gnn.expressiveness.study import BASE, COUNTS, PARTLY, Learnt, in_words
 from i2gnn.expressiveness.verdicts import Verdicts
 from i2gnn.files import write_atomically
 from i2gnn.report import probe_figures as figures
@@ -57,7 +57,7 @@ def _page(probe: Probe, record: dict[str, Any], command: str) -> dict[str, Any]:
     return {
         "name": probe.name,
         "quick": probe.settings.quick,
-        "lead": _lead(probe),
+        "lead": probe.summary(),
         "tests": list(_tests(probe)),
         "rows": [_row(probe, name, found) for name, found in probe.separation.items()],
         "categories": _by_category(probe) if probe.separation else None,
@@ -81,20 +81,6 @@ def _page(probe: Probe, record: dict[str, Any], command: str) -> dict[str, Any]:
         "settings": yaml.safe_dump(json.loads(json.dumps(record["settings"])), sort_keys=False),
         "version": __version__,
     }
-
-
-def _lead(probe: Probe) -> str:
-    """The answer in one or two sentences."""
-    parts = []
-    pairs = sum(len(found.pairs) for found in _found(probe))
-    if pairs:
-        apart = sum(found.count("separated") for found in _found(probe))
-        parts.append(f"It tells {apart:,} of {pairs:,} pairs of graphs apart.")
-    for level, learnt in probe.learnt.items():
-        known = [_words(one.structure) for one in learnt if one.verdict == "counts"]
-        listed = ", ".join(known) if known else "none of the substructures"
-        parts.append(f"Per {level} it learns to count {listed}.")
-    return " ".join(parts)
 
 
 def _row(probe: Probe, name: str, found: Verdicts) -> dict[str, Any]:
@@ -168,7 +154,7 @@ def _level(probe: Probe, level: str, learnt: list[Learnt]) -> dict[str, Any]:
         "models": list(known),
         "rows": [
             {
-                "structure": _words(one.structure),
+                "structure": in_words(one.structure),
                 "error": one.error,
                 "mean": one.mean_error,
                 "left": one.left,
@@ -202,16 +188,3 @@ def _category(name: str, category: str) -> str:
     """A category with its data set, unless they are one."""
     title = TITLES.get(name, name)
     return title if category == title else f"{title} {category}"
-
-
-def _words(structure: str) -> str:
-    """The name of a structure as people write it: 5-cycles, 4-paths, tailed triangles.
-
-    Example:
-        >>> _words("cycle5"), _words("clique4"), _words("tailed_triangle")
-        ('5-cycles', '4-cliques', 'tailed triangles')
-    """
-    for kind in ("cycle", "path", "clique", "star"):
-        if structure.startswith(kind) and structure[len(kind) :].isdigit():
-            return f"{structure[len(kind) :]}-{kind}s"
-    return structure.replace("_", " ") + "s"
