@@ -152,7 +152,14 @@ def _work(connection: Connection, settings: RunSettings, stop: Any) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process tells when to stop
     torch.set_num_threads(max(1, (os.cpu_count() or 1) // settings.jobs))
     asked: Callable[[], bool] = stop.is_set
-    runner = Runner(settings, connection.send, asked)
-    with contextlib.suppress(KeyboardInterrupt, OSError, EOFError):
+
+    def tell(event: Event) -> None:
+        try:
+            connection.send(event)
+        except OSError:  # the first process is no more: stop at a checkpoint, as if it had asked
+            raise KeyboardInterrupt from None
+
+    runner = Runner(settings, tell, asked)
+    with contextlib.suppress(KeyboardInterrupt, EOFError):
         while (experiment := connection.recv()) is not None:
             runner.run(experiment)

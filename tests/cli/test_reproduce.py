@@ -1,5 +1,9 @@
 import io
 import json
+import signal
+import subprocess
+import sys
+import time
 
 import pytest
 import torch
@@ -124,6 +128,32 @@ def test_the_view_of_all_runs():
     screen.truncate(0)
     Console(file=screen, width=120).print(view.render())
     assert "epoch 3 of 2000" not in screen.getvalue()
+
+
+@pytest.mark.slow  # each process imports everything anew
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
+def test_side_by_side_runs_stop_at_checkpoints(tmp_path, capsys, command, sent):
+    """After Ctrl-C, and after the first process was killed."""
+    part = ["--only", "cycle3", "--models", "mpnn", "i2gnn", "--epochs", "1000000"]
+    folders = ["--out", str(tmp_path / "results"), "--runs", str(tmp_path / "runs")]
+    start = "from i2gnn.cli.main import run; run()"
+    arguments = ["reproduce", "table2", "--quick", "--jobs", "2", "--device", "cpu", "--quiet"]
+    line = [sys.executable, "-c", start, *arguments, *folders, *part]
+    with subprocess.Popen([*line, "--data-root", str(tmp_path)]) as process:
+        deadline = time.monotonic() + 300
+        while len(logs := list((tmp_path / "runs").rglob("log.csv"))) < 2 or any(
+            log.read_bytes().count(b"\n") < 5 for log in logs
+        ):
+            assert process.poll() is None and time.monotonic() < deadline
+            time.sleep(0.1)
+        process.send_signal(sent)
+        assert process.wait(100) == (130 if sent == signal.SIGINT else -sent)
+    while len(list((tmp_path / "runs").rglob("checkpoint.safetensors"))) < 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    assert not list((tmp_path / "runs").rglob("*.error.txt"))
+    assert command("table2", *part, "--list") == 0
+    assert capsys.readouterr().out.count("stopped at epoch") == 2
 
 
 def test_no_view_if_quiet(capsys):
