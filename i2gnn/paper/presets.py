@@ -98,8 +98,9 @@ CANDIDATES: Mapping[str, Candidate] = MappingProxyType(
 )
 """Compared on validation graphs alone by `i2gnn reproduce search`."""
 
-BEST: Mapping[str, str] = MappingProxyType({})
-"""For each target the candidate with the lowest validation error; "plain" for others."""
+USUAL = "plain"
+BEST: Mapping[tuple[str, str, str], str] = MappingProxyType({})
+"""By data set, level and target the candidate of the lowest validation error, if not `USUAL`."""
 
 PRESETS: Mapping[str, str] = MappingProxyType(
     {
@@ -128,8 +129,8 @@ def configure(preset: str, task: Task, seed: int) -> RunConfig:
     if preset in ("paper", "paper-5"):
         model |= _published(name, layers=4 if preset == "paper" else 5)
     else:
-        chosen = BEST.get(task.target, "plain") if preset == "best" else preset.split("-", 1)[1]
-        candidate = CANDIDATES[chosen]
+        best = BEST.get((task.dataset, task.level, task.target), USUAL)
+        candidate = CANDIDATES[best if preset == "best" else preset.removeprefix("best-")]
         model |= {**BASE, **candidate.model}
         training |= candidate.training
     return RunConfig.from_dict(
@@ -146,11 +147,11 @@ def _published(name: str, layers: int) -> dict[str, Any]:
     arguments = dict(REGISTRY[name].preset)
     del arguments["num_layers"]
     arguments.pop("hops", None)
+    options: dict[str, Any] = {}
     if name == "ppgn":  # "4 PPGN layers" in both places
         # Few, larger products: molecules come in many sizes. The results are the same.
-        options = {"product": "padded"}
+        options["product"] = "padded"
         return arguments | {"hidden_channels": PPGN_WIDTH, "num_layers": 4, "options": options}
-    options = {}
     if "head_channels" in arguments:
         options["head_channels"] = list(arguments.pop("head_channels"))
     return arguments | {"num_layers": layers, "options": options}

@@ -140,13 +140,11 @@ class Runner:
 
     def _run(self, experiment: Experiment) -> Event:
         settings, config = self.settings, experiment.config
-        left = self._time_left()
-        training = dataclasses.replace(
-            config.training,
-            device=settings.device,
-            time_limit=left if left < float("inf") else None,
-        )
+        training = dataclasses.replace(config.training, device=settings.device)
         prepared = prepare(dataclasses.replace(config, training=training), self.sources)
+        if settings.deadline is not None:
+            left = max(self._time_left(), 1e-3)  # at least one epoch, now that all is there
+            training = dataclasses.replace(training, time_limit=left)
         splits = prepared.data.splits
         if not experiment.tests:
             splits = Splits(splits.train, splits.val, torch.empty(0, dtype=torch.int64))

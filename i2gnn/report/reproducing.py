@@ -23,7 +23,7 @@ from i2gnn.report.page import write_page
 
 __all__ = ["Section", "collect_sections", "write_reproduction"]
 
-SHOWN = ("table2", "table3", "table6", "ablation", "search")
+SHOWN = ("table2", "table3", "table6", "ablation", "search", "search6")
 """Tables of the page, in its order; the figure of errors is drawn from the records of table2."""
 
 ALWAYS = ("paper", "best")
@@ -125,8 +125,7 @@ def write_reproduction(
 
 def collect_sections(results: str | os.PathLike[str]) -> list[Section]:
     """All tables with all their presets that have records, and those that should."""
-    homes = ("table2", "table3", "table6", "ablation", "search")
-    records = read_records(results, homes)
+    records = read_records(results, SHOWN)
     sections = []
     for table in (TABLES[name] for name in SHOWN):
         own = [r for r in records if r["table"] == table.name]

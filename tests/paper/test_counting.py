@@ -87,8 +87,10 @@ def test_best_has_our_model_alone_and_longer_cycles():
 
 def test_a_search_never_sees_the_test_graphs():
     experiments = plan("search")
-    assert len(experiments) == len(CANDIDATES) * len(CYCLES + GRAPHLETS)
-    assert not any(e.tests for e in experiments)
+    assert len(experiments) == len(CANDIDATES) * (len(CYCLES + GRAPHLETS) + len(CYCLES))
+    assert not any(e.tests for e in [*experiments, *plan("search6")])
+    names = [e.name for e in [*experiments, *plan("search6")]]
+    assert len(names) == len(set(names))
     assert all(e.tests for e in plan("table2", presets=["best"]))
 
 

@@ -8,7 +8,14 @@ from collections.abc import Iterator, Sequence
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 
 from i2gnn.paper.counting import dataset_title, model_title, target_title
@@ -74,10 +81,10 @@ class _View:
             TimeRemainingColumn(),
             TextColumn("{task.fields[note]}"),
         )
-        self._of_run = dict[str, int]()
+        self._of_run = dict[str, TaskID]()
         self._epochs = {one.name: one.epochs for one in experiments}
         total, done = sum(self._epochs.values()), self._finished()
-        self._all = int(self._bars.add_task("all runs", total=total, completed=done, note=""))
+        self._all = self._bars.add_task("all runs", total=total, completed=done, note="")
 
     def take(self, event: Event) -> None:
         """Notes an event."""
@@ -86,11 +93,11 @@ class _View:
         if event.state == "running":
             if name not in self._of_run:
                 total = self._epochs[name]
-                self._of_run[name] = int(self._bars.add_task(name, total=total, note=""))
-            self._bars.update(self._of_run[name], completed=event.epoch, note=event.note)  # type: ignore[arg-type]
+                self._of_run[name] = self._bars.add_task(name, total=total, note="")
+            self._bars.update(self._of_run[name], completed=event.epoch, note=event.note)
         elif name in self._of_run:
-            self._bars.remove_task(self._of_run.pop(name))  # type: ignore[arg-type]
-        self._bars.update(self._all, completed=self._finished())  # type: ignore[arg-type]
+            self._bars.remove_task(self._of_run.pop(name))
+        self._bars.update(self._all, completed=self._finished())
 
     def _finished(self) -> int:
         """Epochs that need not be run any more."""
