@@ -1,6 +1,7 @@
 """Exact counts of cycles, paths, graphlets and any small pattern, per node, edge or graph."""
 
 from i2gnn.counting.api import Counts, count
+from i2gnn.counting.features import with_structures
 from i2gnn.counting.files import FileSummary, count_file
 from i2gnn.counting.patterns import CATALOGUE, PAPER_TARGETS, Pattern, parse_pattern, resolve
 
@@ -14,4 +15,5 @@ __all__ = [
     "count_file",
     "parse_pattern",
     "resolve",
+    "with_structures",
 ]

@@ -11,7 +11,6 @@ from i2gnn.data.counting import (
 )
 from i2gnn.data.download import DataFile, data_folder, fetch, locate
 from i2gnn.data.splits import Splits
-from i2gnn.data.structures import with_structures
 from i2gnn.data.synthetic import generate_graphs
 
 __all__ = [
@@ -28,5 +27,4 @@ __all__ = [
     "locate",
     "read_chembl",
     "read_counting",
-    "with_structures",
 ]

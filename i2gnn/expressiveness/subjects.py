@@ -27,7 +27,6 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.data import Batch, Data
 
-from i2gnn.data.structures import with_structures
 from i2gnn.errors import InputError
 from i2gnn.graphs.store import GraphStore
 from i2gnn.models import REGISTRY, Network
@@ -117,7 +116,6 @@ class Subject:
         weight = _first_weight(model)
         parts = [range(s, min(s + block, len(graphs))) for s in range(0, len(graphs), block)]
         if isinstance(model, Network):
-            graphs = with_structures(graphs, model.structures)
             extracted = (model.extract(graphs.batch(part)) for part in parts)
             return [store.to(weight.device, weight.dtype) for store in extracted]
         transform = getattr(model, "pre_transform", None) or (lambda data: data)

@@ -21,12 +21,9 @@ class Network(nn.Module):
 
     Attributes:
         level: Where the outputs live: "node", "edge" or "graph".
-        structures: Substructures whose counts the graphs must carry as features, behind their own
-            (`i2gnn.data.with_structures`); none for most.
     """
 
     level: Level
-    structures: tuple[str, ...] = ()
 
     @property
     def static_shapes(self) -> bool:

@@ -1,9 +1,14 @@
 """Graph substructure networks: message passing that is told the counts."""
 
+import os
+
+from i2gnn.counting import with_structures
 from i2gnn.graphs.raw import Level
+from i2gnn.graphs.store import GraphStore
 from i2gnn.models.mpnn import MPNN
 from i2gnn.nn import Norm
 from i2gnn.ops import Reduce
+from i2gnn.subgraphs import Subgraphs
 
 __all__ = ["GSN"]
 
@@ -15,8 +20,7 @@ class GSN(MPNN):
         e[k,l]    = [features of the edge, log(1 + copies of each structure that it is in)]
 
     and then plain message passing: "gine" sees both, "gin" the counts of nodes alone. The model
-    counts nothing itself; it takes graphs that carry these columns behind their own.
-    `i2gnn.data.with_structures(graphs, model.structures)` adds them, as `i2gnn train` does.
+    counts nothing itself: `extract` puts these columns behind those of the graphs.
 
     Serves the row "GSN" of Table 5. Time m D + n D^2 per layer, memory n D; counting comes before,
     once.
@@ -79,3 +83,14 @@ class GSN(MPNN):
             level=level,
         )
         self.structures = tuple(structures)
+
+    def extract(
+        self,
+        graphs: GraphStore,
+        *,
+        cache_dir: str | os.PathLike[str] | None = None,
+        progress: bool = False,
+    ) -> Subgraphs:
+        """The graphs with counts among their features."""
+        graphs = with_structures(graphs, self.structures)
+        return super().extract(graphs, cache_dir=cache_dir, progress=progress)

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from i2gnn.data import CountingData, with_structures
+from i2gnn.data import CountingData
 from i2gnn.errors import InputError
 from i2gnn.files import write_atomically
 from i2gnn.graphs import GraphStore
@@ -54,7 +54,7 @@ def prepare(config: RunConfig, sources: Sources) -> Prepared:
     if config.training.memory_budget is None:
         store = sources.extract(model, data, config.data)
     else:
-        store = with_structures(data.graphs, model.structures)
+        store = data.graphs
         if sources.cache_dir is not None:
             log.warning("subgraphs are extracted while running; %s is not used", sources.cache_dir)
     check_run(model, store, data.splits, config.training)

@@ -9,7 +9,6 @@ from i2gnn.data import (
     draw_counting,
     read_chembl,
     read_counting,
-    with_structures,
 )
 from i2gnn.graphs import GraphStore
 from i2gnn.models import Network
@@ -49,12 +48,12 @@ class Sources:
 
     def extract(self, model: Network, data: CountingData, config: DataConfig) -> GraphStore:
         """What the model takes of the data of that configuration."""
-        settings = (getattr(model, name, None) for name in ("identifiers", "hops", "labels"))
-        key = (_key(config), type(model).extract, *settings, model.structures)
+        names = "identifiers", "hops", "labels", "structures"
+        settings = (getattr(model, name, None) for name in names)
+        key = (_key(config), type(model).extract, *settings)
         if self._last is None or self._last[0] != key:
             self._last = None  # frees the memory first
-            graphs = with_structures(data.graphs, model.structures)
-            store = model.extract(graphs, cache_dir=self.cache_dir, progress=self.progress)
+            store = model.extract(data.graphs, cache_dir=self.cache_dir, progress=self.progress)
             self._last = key, store
         assert data.graphs.y is not None
         return self._last[1].with_targets(data.graphs.y, config.level)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from i2gnn.data import generate_counting, with_structures
+from i2gnn.data import generate_counting
 from i2gnn.models import REGISTRY
 from i2gnn.training import OptimizerConfig, TrainingConfig, fit
 
@@ -24,7 +24,7 @@ def test_triangles(name):
     options = {key: value for key, value in small.items() if key in entry.arguments}
     torch.manual_seed(0)
     model = entry.build(**options, **entry.model.arguments_for(data.graphs))
-    store = model.extract(with_structures(data.graphs, model.structures))
+    store = model.extract(data.graphs)
     result = fit(model, store, data.splits, CONFIG, progress=False)
     assert data.graphs.y is not None
     target = data.graphs.batch(data.splits.test).y

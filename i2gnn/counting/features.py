@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from i2gnn.counting import count
+from i2gnn.counting.api import count
 from i2gnn.graphs import GraphStore, Level
 
 __all__ = ["with_structures"]

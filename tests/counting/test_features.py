@@ -1,8 +1,7 @@
 import pytest
 import torch
 
-from i2gnn import count
-from i2gnn.data import with_structures
+from i2gnn.counting import count, with_structures
 from i2gnn.errors import InputError
 from tests.helpers import random_graphs
 from tests.named_graphs import awkward, complete, store
