@@ -128,7 +128,7 @@ def test_sr25():
 
 
 def test_brec(tmp_path):
-    """The file itself is read by a test of `wl`."""
+    """The file itself is read by a test of `datasets`."""
     pairs = [{"category": "Basic", "a": "ICZJvZsNg", "b": "ICrbut{{W"}] * 2
     (tmp_path / "pairs.json").write_text(json.dumps(pairs))
     graphs, categories = read_brec(tmp_path / "pairs.json")

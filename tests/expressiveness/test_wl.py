@@ -1,17 +1,15 @@
 """Colour refinement, held to its definition on small graphs and to known verdicts."""
 
-from collections import Counter
-
 import numpy as np
 import pytest
 import torch
 
 from i2gnn.expressiveness import color, color_subgraphs, distinguish
-from i2gnn.expressiveness.pairs import join, read_brec, rook_shrikhande, two_cycles, two_wheels
+from i2gnn.expressiveness.pairs import join, rook_shrikhande, two_cycles, two_wheels
 from i2gnn.graphs import GraphStore
 from i2gnn.subgraphs import extract_subgraphs
 from tests.expressiveness.definitions import color_rows, color_tuples, multiset
-from tests.helpers import data_root, permute, random_graphs, with_columns
+from tests.helpers import permute, random_graphs, with_columns
 from tests.named_graphs import awkward, cycle, path, store
 
 TESTS = [
@@ -158,33 +156,6 @@ def test_distances_and_identity_are_equally_strong(identifiers):
         ]
         assert same_partition(kinds[0], kinds[1].tolist())
         assert same_partition(kinds[0], kinds[2].tolist())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("options", "separated"),
-    [
-        ({"test": "1-wl"}, (0, 0)),
-        ({"identifiers": 2, "hops": 3}, (280, 0)),
-        ({"identifiers": 2}, (321, 41)),
-        ({"identifiers": 2, "hops": 8, "rounds": 5}, (315, 35)),
-        ({"identifiers": 2, "node_states": True}, (329, 49)),
-    ],
-    ids=str,
-)
-def test_brec(options, separated):
-    """All 400 pairs, and how many of the 100 CFI pairs are among those told apart."""
-    root = data_root()
-    if root is None or not (file := root / "brec/brec_400_pairs_graph6.json").is_file():
-        pytest.skip("brec/brec_400_pairs_graph6.json is not in the data root (I2GNN_DATA)")
-    graphs, categories = read_brec(file)
-    assert len(categories) == 400 and categories.count("CFI") == 100
-    found: Counter[str] = Counter()
-    for p, category in enumerate(categories):
-        first, second = color(graphs.batch([2 * p, 2 * p + 1]), **options)
-        found[category] += first != second
-    assert (sum(found.values()), found["CFI"]) == separated
-    assert found["DistanceRegular"] == 0
 
 
 # -- arguments ---------------------------------------------------------------------------------
