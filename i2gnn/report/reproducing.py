@@ -135,8 +135,9 @@ def collect_sections(results: str | os.PathLike[str]) -> list[Section]:
             if preset.split("@")[0] not in PRESETS:  # of an experiment that is no more
                 continue
             cells = summarize(table, [preset], records)
-            tasks = {cell.task for cell in cells}
-            used = [r for r in records if r["preset"] == preset and _task(r) in tasks]
+            order = {tuple(cell.task): place for place, cell in enumerate(cells)}
+            used = [r for r in records if r["preset"] == preset and _task(r) in order]
+            used.sort(key=lambda record: (order[_task(record)], record["seed"]))
             sections.append(Section(table, preset, tuple(cells), tuple(used)))
     return sections
 

@@ -123,11 +123,11 @@ def test_the_view_of_all_runs():
     shown = screen.getvalue()
     assert "5-cycle" in shown and "▶" in shown and "✗" in shown
     assert "1/3" in shown and "0/3" in shown
-    assert "epoch 3 of 2000" in shown and "epoch 4003 of 12000" in shown and "val 0.5" in shown
+    assert "3/2000" in shown and "4003/12000" in shown and "val 0.5" in shown
     view.take(Event(first, "done", 2000))
     screen.truncate(0)
     Console(file=screen, width=120).print(view.render())
-    assert "epoch 3 of 2000" not in screen.getvalue()
+    assert "3/2000" not in screen.getvalue()
 
 
 @pytest.mark.slow  # each process imports everything anew

@@ -8,14 +8,7 @@ from collections.abc import Iterator, Sequence
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
-from rich.progress import (
-    BarColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from i2gnn.paper.counting import dataset_title, model_title, target_title
@@ -74,17 +67,15 @@ class _View:
         self._states = {event.name: event for event in before}
         self._bars = Progress(
             TextColumn("{task.description}"),
-            BarColumn(bar_width=24),
-            TextColumn("epoch {task.completed:.0f} of {task.total:.0f}"),
-            TimeElapsedColumn(),
-            TextColumn("left"),
+            BarColumn(bar_width=10),
+            TextColumn("{task.completed:.0f}/{task.total:.0f} left"),
             TimeRemainingColumn(),
             TextColumn("{task.fields[note]}"),
         )
         self._of_run = dict[str, TaskID]()
         self._epochs = {one.name: one.epochs for one in experiments}
         total, done = sum(self._epochs.values()), self._finished()
-        self._all = self._bars.add_task("all runs", total=total, completed=done, note="")
+        self._all = self._bars.add_task("epochs of all runs", total=total, completed=done, note="")
 
     def take(self, event: Event) -> None:
         """Notes an event."""
@@ -92,8 +83,8 @@ class _View:
         self._states[name] = event
         if event.state == "running":
             if name not in self._of_run:
-                total = self._epochs[name]
-                self._of_run[name] = self._bars.add_task(name, total=total, note="")
+                total, title = self._epochs[name], name.split("/")[-1]
+                self._of_run[name] = self._bars.add_task(title, total=total, note="")
             self._bars.update(self._of_run[name], completed=event.epoch, note=event.note)
         elif name in self._of_run:
             self._bars.remove_task(self._of_run.pop(name))
