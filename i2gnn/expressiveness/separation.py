@@ -55,7 +55,7 @@ GAINS = (1.0, 2.0, 3.0)
 
 STRONG: Mapping[str, Any] = MappingProxyType(
     {
-        "hidden_channels": 16,
+        "hidden_channels": 32,
         "num_layers": 5,
         "hops": 3,
         "conv": "gin",
