@@ -68,7 +68,7 @@ class CountingTable:
                     preset=preset,
                     seed=seed,
                     config=config,
-                    deviations=deviations(preset, config),
+                    deviations=deviations(preset, task, config),
                     tests=self.tests,
                 )
 

@@ -1,5 +1,6 @@
 """What our counting experiments do otherwise than the paper."""
 
+from i2gnn.paper.presets import Task, candidate_of
 from i2gnn.training import RunConfig
 
 __all__ = ["deviations"]
@@ -7,7 +8,7 @@ __all__ = ["deviations"]
 ALWAYS = "test at the best validation epoch; the published code takes a late one, or the best test"
 
 
-def deviations(preset: str, config: RunConfig) -> tuple[str, ...]:
+def deviations(preset: str, task: Task, config: RunConfig) -> tuple[str, ...]:
     """One sentence for each, to be kept beside the result."""
     found = [ALWAYS]
     model, training = config.model, config.training
@@ -24,5 +25,5 @@ def deviations(preset: str, config: RunConfig) -> tuple[str, ...]:
     if preset == "paper-5" and model.name != "ppgn":
         found.append("5 layers, as the paper's appendix says; its main text says 4")
     if not preset.startswith("paper"):
-        found.append("settings of our own")
+        found.append(f"settings of our own: {candidate_of(preset, task).about}")
     return tuple(found)

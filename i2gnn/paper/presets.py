@@ -10,7 +10,16 @@ from i2gnn.models import REGISTRY
 from i2gnn.paper.counting_published import HOPS
 from i2gnn.training import RunConfig
 
-__all__ = ["BEST", "CANDIDATES", "PRESETS", "VARIANTS", "Candidate", "Task", "configure"]
+__all__ = [
+    "BEST",
+    "CANDIDATES",
+    "PRESETS",
+    "VARIANTS",
+    "Candidate",
+    "Task",
+    "candidate_of",
+    "configure",
+]
 
 
 class Task(NamedTuple):
@@ -129,8 +138,7 @@ def configure(preset: str, task: Task, seed: int) -> RunConfig:
     if preset in ("paper", "paper-5"):
         model |= _published(name, layers=4 if preset == "paper" else 5)
     else:
-        best = BEST.get((task.dataset, task.level, task.target), USUAL)
-        candidate = CANDIDATES[best if preset == "best" else preset.removeprefix("best-")]
+        candidate = candidate_of(preset, task)
         model |= {**BASE, **candidate.model}
         training |= candidate.training
     return RunConfig.from_dict(
@@ -140,6 +148,12 @@ def configure(preset: str, task: Task, seed: int) -> RunConfig:
             "training": training,
         }
     )
+
+
+def candidate_of(preset: str, task: Task) -> Candidate:
+    """The candidate that a preset stands for: `best-<name>`, or `best` with the chosen one."""
+    best = BEST.get((task.dataset, task.level, task.target), USUAL)
+    return CANDIDATES[best if preset == "best" else preset.removeprefix("best-")]
 
 
 def _published(name: str, layers: int) -> dict[str, Any]:

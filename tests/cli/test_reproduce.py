@@ -10,12 +10,14 @@ import torch
 from rich.console import Console
 
 from i2gnn.cli.main import main
+from i2gnn.cli.tables.cells import result_table
 from i2gnn.cli.tables.counting import parse_time
 from i2gnn.cli.tables.progress import _View, show_progress
 from i2gnn.errors import InputError
 from i2gnn.paper.counting import TABLES
 from i2gnn.paper.plan import choose_experiments
 from i2gnn.paper.runner import Event
+from i2gnn.paper.summary import Cell
 
 
 @pytest.fixture(autouse=True)
@@ -128,6 +130,22 @@ def test_the_view_of_all_runs():
     screen.truncate(0)
     Console(file=screen, width=120).print(view.render())
     assert "3/2000" not in screen.getvalue()
+
+
+def test_a_search_marks_the_lowest():
+    table = TABLES["search"]
+    tasks = table.tasks("best")[:2]
+    cells = [
+        Cell(task, preset, values=(value,))
+        for preset, value in (("best-plain", 0.3), ("best-linear", 0.1))
+        for task in tasks
+    ]
+    cells.append(Cell(tasks[0], "best-wide", values=()))
+    screen = io.StringIO()
+    Console(file=screen, width=100).print(result_table(table, cells))
+    shown = screen.getvalue()
+    assert shown.count("0.1000 * (1)") == 2 and "missing" in shown
+    assert "0.3000 (1)" in shown and "validation MAE" in shown and "goal" not in shown
 
 
 @pytest.mark.slow  # each process imports everything anew
