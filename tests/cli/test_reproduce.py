@@ -154,11 +154,14 @@ def test_side_by_side_runs_stop_at_checkpoints(tmp_path, capsys, command, sent):
     """After Ctrl-C, and after the first process was killed."""
     part = ["--only", "cycle3", "--models", "mpnn", "i2gnn", "--epochs", "1000000"]
     folders = ["--out", str(tmp_path / "results"), "--runs", str(tmp_path / "runs")]
-    start = "from i2gnn.cli.main import run; run()"
+    # Python leaves a signal alone that was ignored where the tests were started.
+    start = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    start += "from i2gnn.cli.main import run; run()"
     arguments = ["reproduce", "table2", "--quick", "--jobs", "2", "--device", "cpu", "--quiet"]
     line = [sys.executable, "-c", start, *arguments, *folders, *part]
-    with subprocess.Popen([*line, "--data-root", str(tmp_path)]) as process:
-        deadline = time.monotonic() + 300
+    deadline = time.monotonic() + 300
+    process = subprocess.Popen([*line, "--data-root", str(tmp_path)])
+    try:
         while len(logs := list((tmp_path / "runs").rglob("log.csv"))) < 2 or any(
             log.read_bytes().count(b"\n") < 5 for log in logs
         ):
@@ -166,6 +169,9 @@ def test_side_by_side_runs_stop_at_checkpoints(tmp_path, capsys, command, sent):
             time.sleep(0.1)
         process.send_signal(sent)
         assert process.wait(100) == (130 if sent == signal.SIGINT else -sent)
+    finally:
+        process.kill()
+        process.wait()
     while len(list((tmp_path / "runs").rglob("checkpoint.safetensors"))) < 2:
         assert time.monotonic() < deadline
         time.sleep(0.1)
