@@ -26,7 +26,12 @@ __all__ = ["Section", "collect_sections", "write_reproduction"]
 SHOWN = ("table2", "table3", "table6", "ablation", "search", "search6")
 """Tables of the page, in its order; the figure of errors is drawn from the records of table2."""
 
-ALWAYS = ("paper", "best")
+ALWAYS = {
+    "table2": ("paper", "best"),
+    "table3": ("paper", "best"),
+    "table6": ("paper", "best"),
+    "ablation": ("paper",),
+}
 """Presets that are shown even if no run has been made; others appear with their first record."""
 
 INTRODUCTION = """\
@@ -129,8 +134,7 @@ def collect_sections(results: str | os.PathLike[str]) -> list[Section]:
     sections = []
     for table in (TABLES[name] for name in SHOWN):
         own = [r for r in records if r["table"] == table.name]
-        usual = ALWAYS if table.tests else ()
-        presets = dict.fromkeys([*usual, *(r["preset"] for r in own)])
+        presets = dict.fromkeys([*ALWAYS.get(table.name, ()), *(r["preset"] for r in own)])
         for preset in presets:
             if preset.split("@")[0] not in PRESETS:  # of an experiment that is no more
                 continue
