@@ -67,7 +67,7 @@ class StudySettings:
     structures: tuple[str, ...] = STRUCTURES
     graphs: int = 600
     epochs: int = 40
-    batch_size: int = 16
+    batch_size: int = 8
     lr: float = 3e-3
     seed: int = 0
     device: str = "auto"
