@@ -27,7 +27,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "files", nargs="*", metavar="FILE", help="two files of graphs instead of --dataset"
     )
-    parser.add_argument("--dataset", choices=DATASETS, help="pairs to tell apart")
+    parser.add_argument(
+        "--dataset",
+        choices=DATASETS,
+        help="pairs to tell apart: 11 of the paper's, 600 of EXP, 45 of CSL, 105 of SR25, 400 of "
+        "BREC; paper and csl need no file",
+    )
     parser.add_argument("--test", choices=TESTS, help="an exact test of Weisfeiler and Leman")
     parser.add_argument(
         "--model",
@@ -35,12 +40,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a model with random weights: a name of `i2gnn models`, my.module:factory or "
         "file.py:factory (a function or class that returns a torch.nn.Module)",
     )
-    test = parser.add_argument_group("of tests")
-    test.add_argument("--rounds", type=_at_least(0), metavar="T", help="(default: until stable)")
-    test.add_argument("--identifiers", type=int, choices=range(4), help="marked nodes (default 2)")
-    test.add_argument("--labels", choices=("identity", "spd", "spd_pred"), help="(default spd)")
+    test = parser.add_argument_group("options of tests")
     test.add_argument(
-        "--node-states", action="store_true", help="rows see the colour of their node (pooled h_k)"
+        "--rounds", type=_at_least(0), metavar="T", help="of refinement (default: until stable)"
+    )
+    test.add_argument(
+        "--identifiers",
+        type=int,
+        choices=range(4),
+        help="of identifier-wl: marked nodes of a subgraph (default 2)",
+    )
+    test.add_argument(
+        "--labels",
+        choices=("identity", "spd", "spd_pred"),
+        help="of identifier-wl: how they are marked (default spd, by distances)",
+    )
+    test.add_argument(
+        "--node-states",
+        action="store_true",
+        help="of identifier-wl: rows see the colour of their node, the paper's pooled h_k",
     )
     parser.add_argument(
         "--hops",
@@ -48,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="K",
         help="radius of ego-nets (default: the whole graph for identifier-wl, 3 for our models)",
     )
-    model = parser.add_argument_group("of models")
+    model = parser.add_argument_group("options of models (float64, on the CPU)")
     model.add_argument(
         "--option",
         action="append",
@@ -57,9 +75,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="an argument of the model or factory, such as num_layers=8; may be repeated",
     )
     model.add_argument(
-        "--draws", type=_at_least(1), default=3, help="draws of random weights (default 3)"
+        "--draws", type=_at_least(1), default=3, metavar="N", help="of random weights (default 3)"
     )
-    parser.add_argument("--category", help="only pairs of this category")
+    parser.add_argument("--category", metavar="NAME", help="only pairs of this category")
     parser.add_argument("--failures", action="store_true", help="list the pairs not told apart")
 
 
