@@ -295,7 +295,8 @@ class ProductConv(SumConv):
 
     The paper's constructions that count multiply numbers of walks by each other and by marks of
     nodes. Here these are products of channels, exact at every size, where gates and MLPs can only
-    approximate them on the sizes that they have seen.
+    approximate them on the sizes that they have seen. A new layer has C = 0 and c = 0: it starts
+    linear, or products of products would be huge before anything is learnt.
     """
 
     ends_in_activation = True
@@ -304,6 +305,8 @@ class ProductConv(SumConv):
         super().__init__(in_channels, out_channels)
         self.own = nn.Linear(in_channels, 2 * out_channels)
         self.neighbors = nn.Linear(in_channels, 2 * out_channels)
+        for factor in (self.own.weight[out_channels:], self.own.bias[out_channels:]):
+            nn.init.zeros_(factor)
 
     def update(self, h: Tensor, message: Tensor) -> Tensor:
         """[n, in_channels] each to [n, out_channels]."""

@@ -37,6 +37,15 @@ def test_gradients_against_finite_differences(name):
     assert torch.autograd.gradcheck(lambda h, e: conv(h, s, e), (h, edge_attr))
 
 
+def test_products_start_linear():
+    s = extract_subgraphs(random_graphs(3, nodes=(4, 7), p=0.6), identifiers=0)
+    conv = ProductConv(5, 3).double()
+    one, two = torch.randn(2, s.num_rows, 5, dtype=torch.float64)
+    torch.testing.assert_close(conv(one + two, s), conv(one, s) + conv(two, s) - conv(0 * one, s))
+    conv(one, s).square().sum().backward()
+    assert bool(conv.own.weight.grad[3:].any())  # and do not stay so
+
+
 def test_products_by_hand():
     """With weights that pick out terms, the layer multiplies numbers of walks."""
     s = extract_subgraphs(random_graphs(3, nodes=(4, 7), p=0.6), identifiers=0)
