@@ -57,7 +57,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     test.add_argument(
         "--node-states",
-        action="store_true",
+        action="store_const",
+        const=True,
         help="of identifier-wl: rows see the colour of their node, the paper's pooled h_k",
     )
     parser.add_argument(
@@ -107,7 +108,7 @@ def _mistake(arguments: argparse.Namespace) -> str | None:
         return "give either --test or --model"
     if len(arguments.files) not in (0, 2) or bool(arguments.files) == bool(arguments.dataset):
         return "give either --dataset or two files of graphs"
-    given = [name for name in ONLY_IDENTIFIERS if getattr(arguments, name)]
+    given = [name for name in ONLY_IDENTIFIERS if getattr(arguments, name) is not None]
     if arguments.test != "identifier-wl" and given:
         return f"--{given[0].replace('_', '-')} is an option of --test identifier-wl"
     if arguments.hops is not None and arguments.test not in (None, "identifier-wl"):
@@ -146,7 +147,7 @@ def _by_test(arguments: argparse.Namespace, pairs: "PairSet") -> tuple["Verdicts
             "identifiers": 2 if arguments.identifiers is None else arguments.identifiers,
             "hops": arguments.hops,
             "labels": arguments.labels or "spd",
-            "node_states": arguments.node_states,
+            "node_states": bool(arguments.node_states),
         }
     found = distinguish_pairs(pairs, **settings, progress=_progress(arguments))
     return found, settings
@@ -193,12 +194,12 @@ def _title(arguments: argparse.Namespace, settings: dict[str, Any]) -> str:
         return f"{arguments.model}, random weights, on {where}"
     parts = [arguments.test]
     if arguments.test == "identifier-wl":
-        reach = "whole graph" if arguments.hops is None else f"{arguments.hops} hops"
-        marked = settings["identifiers"]
-        parts += [f"{marked} identifier{'' if marked == 1 else 's'}", reach]
+        hops = settings["hops"]
+        parts.append(_plural(settings["identifiers"], "identifier"))
+        parts.append("whole graph" if hops is None else _plural(hops, "hop"))
         parts += ["node states"] if arguments.node_states else []
     if arguments.rounds is not None:
-        parts.append(f"{arguments.rounds} rounds")
+        parts.append(_plural(arguments.rounds, "round"))
     return f"{', '.join(parts)} on {where}"
 
 
@@ -243,6 +244,10 @@ def _notes(found: "Verdicts", arguments: argparse.Namespace, settings: dict[str,
     if found.count("unclear"):
         parts.insert(3, "Unclear: a gap between 30 and 10,000 times the noise.")
     return " ".join(part for part in parts if part)
+
+
+def _plural(count: int, word: str) -> str:
+    return f"{count} {word}{'' if count == 1 else 's'}"
 
 
 def _progress(arguments: argparse.Namespace) -> bool:
