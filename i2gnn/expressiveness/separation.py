@@ -65,10 +65,14 @@ STRONG: Mapping[str, Any] = MappingProxyType(
 )
 """Arguments of our models, of those that have them, under which little is lost."""
 
+STRONG_OF: Mapping[str, Mapping[str, Any]] = MappingProxyType({"ppgn": {"num_layers": 3}})
+"""Where they are others: in products of products small differences are lost the sooner."""
+
 
 def strong_options(name: str) -> dict[str, Any]:
-    """`STRONG`, as far as a model of the registry takes it."""
-    return {key: value for key, value in STRONG.items() if key in REGISTRY[name].arguments}
+    """The arguments with which a model of the registry is tested: `STRONG` and `STRONG_OF`."""
+    taken = {key: value for key, value in STRONG.items() if key in REGISTRY[name].arguments}
+    return taken | dict(STRONG_OF.get(name, {}))
 
 
 def separate(

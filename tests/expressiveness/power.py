@@ -85,7 +85,7 @@ CASES = {
         {"node_states": True, "readout": ZINC_READOUT},
     ),
     "i3gnn": Case("i3gnn", _by_rows(), {"num_layers": 3}),
-    "ppgn": Case("ppgn", _by("2-fwl"), {"hidden_channels": 32, "num_layers": 3}),
+    "ppgn": Case("ppgn", _by("2-fwl")),
 }
 
 
