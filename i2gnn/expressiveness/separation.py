@@ -81,7 +81,7 @@ def separate(
     *,
     gains: Sequence[float] = GAINS,
     seed: int = 0,
-    nodes: int = 500,
+    edges: int = 2000,
     progress: bool = False,
 ) -> Verdicts:
     """Which pairs a model with random weights tells apart.
@@ -91,7 +91,7 @@ def separate(
         pairs: The pairs.
         gains: One draw of weights each, multiplied with this number.
         seed: Of the first draw.
-        nodes: Graphs are run together up to about so many nodes.
+        edges: Graphs are run together up to about so many directed edges.
         progress: Shows a progress bar on standard error.
 
     Example:
@@ -108,7 +108,7 @@ def separate(
         pairs.second,
         gains=gains,
         seed=seed,
-        nodes=nodes,
+        edges=edges,
         description=f"{subject.name} on {pairs.name}" if progress else "",
     ).tolist()
     return Verdicts(pairs, [judge(r) for r in ratio], ratio, time.perf_counter() - begun)
@@ -130,7 +130,7 @@ def measure_gaps(
     level: NodeOrGraph = "graph",
     gains: Sequence[float] = GAINS,
     seed: int = 0,
-    nodes: int = 500,
+    edges: int = 2000,
     description: str = "",
 ) -> Tensor:
     """How many times the noise the gaps between graphs, or between nodes, are.
@@ -145,7 +145,7 @@ def measure_gaps(
         level: Whether pairs are of graphs or of nodes.
         gains: One draw of weights each.
         seed: Of the first draw.
-        nodes: Graphs are run together up to about so many nodes.
+        edges: Graphs are run together up to about so many directed edges.
         description: Shows a progress bar under this title; empty for none.
 
     Shapes:
@@ -155,7 +155,7 @@ def measure_gaps(
         scale_weights(subject.build(seed + d, graphs, level=level), gain)
         for d, gain in enumerate(gains)
     ]
-    blocks = _blocks(graphs, nodes)
+    blocks = _blocks(graphs, edges)
     found = [[torch.empty(0)] * len(blocks) for _ in models]
 
     def run(start: int, stop: int) -> None:
@@ -195,11 +195,11 @@ def scale_weights(model: nn.Module, gain: float) -> nn.Module:
     return model
 
 
-def _blocks(graphs: GraphStore, nodes: int) -> list[range]:
-    """Ranges of graphs with about so many nodes, at least one graph each."""
+def _blocks(graphs: GraphStore, edges: int) -> list[range]:
+    """Ranges of graphs with about so many edges, at least one graph each."""
     starts, taken = [0], 0
-    for g, size in enumerate(graphs.sizes["node"].tolist()):
-        if g > starts[-1] and taken + size > nodes:
+    for g, size in enumerate(graphs.sizes["edge"].tolist()):
+        if g > starts[-1] and taken + size > edges:
             starts.append(g)
             taken = 0
         taken += size

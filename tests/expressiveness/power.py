@@ -96,11 +96,11 @@ def verdicts(
     *,
     level: Level = "graph",
     hops: int = 3,
-    nodes: int = 500,
+    edges: int = 2000,
 ) -> str:
     """One character per pair of graphs or nodes: + separated, - tied, ? neither is clear."""
     first, second = torch.tensor(pairs).t()
-    ratio = measure_gaps(case.subject(hops), graphs, first, second, level=level, nodes=nodes)
+    ratio = measure_gaps(case.subject(hops), graphs, first, second, level=level, edges=edges)
     return "".join(SIGNS[judge(r)] for r in ratio.tolist())
 
 

@@ -91,8 +91,8 @@ def test_blocks_make_no_difference():
     subject = load_subject("i2gnn", strong_options("i2gnn"))
     pairs = load_pairs("paper").take([0, 5, 6, 10])
     gaps = [
-        measure_gaps(subject, pairs.graphs, pairs.first, pairs.second, nodes=nodes)
-        for nodes in (1, 30, 10**6)
+        measure_gaps(subject, pairs.graphs, pairs.first, pairs.second, edges=edges)
+        for edges in (1, 30, 10**6)
     ]
     for other in gaps[1:]:
         assert [judge(r) for r in gaps[0].tolist()] == [judge(r) for r in other.tolist()]
