@@ -41,7 +41,7 @@ STRUCTURES = (
 )
 """What is counted, in the order of reports."""
 
-COUNTS, PARTLY = 0.1, 0.7
+COUNTS, PARTLY = 0.05, 0.7
 """Shares of the mean's error and of the base's, below which a model counts and counts partly."""
 
 BASE = "mpnn"

@@ -26,12 +26,12 @@ OPTIONS: Mapping[str, Any] = MappingProxyType(
     {
         "conv": "gated",
         "labels": "spd_pred",
-        "pool": "mean",
+        "pool": "sum",
         "head_channels": (16,),
     }
 )
-"""Arguments of our models beside sizes: the paper's counting model, with means for sums, in which
-small differences would drown, and no bottleneck in the head."""
+"""Arguments of our models beside sizes: the paper's counting model, without a bottleneck in the
+head."""
 
 PROTOCOL = RPCSettings(gain=2.0, lr=1e-3)
 """Weights large enough that differences do not fade, and a learning rate at which they grow."""
@@ -62,8 +62,8 @@ class BRECSettings:
     """
 
     model: str = "i2gnn"
-    hops: int = 8
-    layers: int = 5
+    hops: int = 12
+    layers: int = 8
     width: int = 16
     node_states: bool = False
     rpc: RPCSettings = PROTOCOL

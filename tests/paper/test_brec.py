@@ -13,8 +13,8 @@ QUICK = ["reproduce", "brec", "--quick", "--width", "8", "--device", "cpu", "--q
 
 
 def test_arguments_of_the_models():
-    subject = BRECSettings(hops=12, layers=6, width=8, node_states=True).subject
-    assert subject.options["hops"] == 12 and subject.options["num_layers"] == 6
+    subject = BRECSettings(hops=9, layers=6, width=8, node_states=True).subject
+    assert subject.options["hops"] == 9 and subject.options["num_layers"] == 6
     assert subject.options["node_states"] and "context" in subject.options["readout"]
     assert "hops" not in BRECSettings(model="ppgn").subject.options
     with pytest.raises(InputError, match="no model 'nobody'"):
@@ -23,8 +23,8 @@ def test_arguments_of_the_models():
 
 def test_names_tell_runs_apart():
     plain, states = BRECSettings(), BRECSettings(node_states=True)
-    assert plain.name == "rpc-brec-i2gnn-h8-l5-d16-0"
-    assert len({plain.name, states.name, BRECSettings(hops=12).name}) == 3
+    assert plain.name == "rpc-brec-i2gnn-h12-l8-d16-0"
+    assert len({plain.name, states.name, BRECSettings(hops=8).name}) == 3
     assert "/" not in BRECSettings(model="some/file.py:Mine").name
     assert PROTOCOL.copies == 32 and PROTOCOL.threshold == 72.34 and PROTOCOL.epochs == 20
 
@@ -37,7 +37,7 @@ def test_a_quick_run(tmp_path, capsys):
     assert main(command) == 0
     printed = capsys.readouterr().out
     assert "6 of 400 pairs so far" in printed and "exact bound" in printed
-    path = tmp_path / "brec" / "quick-rpc-brec-i2gnn-h8-l5-d8-0.json"
+    path = tmp_path / "brec" / "quick-rpc-brec-i2gnn-h12-l8-d8-0.json"
     record = json.loads(path.read_text())
     assert record["test"] == record["summary"]["exact"] == 6
     assert record["summary"]["unreliable"] == record["summary"]["beyond_exact"] == 0

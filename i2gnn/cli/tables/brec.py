@@ -20,8 +20,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the table."""
     ours = "of our models (default %(default)s)"
     parser.add_argument("--model", default="i2gnn", help="a name, or my.module:factory")
-    parser.add_argument("--hops", type=int, default=8, help=f"radius {ours}")
-    parser.add_argument("--layers", type=int, default=5, help=f"depth {ours}")
+    parser.add_argument("--hops", type=int, default=12, help=f"radius {ours}")
+    parser.add_argument("--layers", type=int, default=8, help=f"depth {ours}")
     parser.add_argument("--width", type=int, default=16, help=f"width {ours}")
     parser.add_argument(
         "--node-states", action="store_true", help="rows see the pooled state of their node"
