@@ -90,67 +90,74 @@ def _fingerprint(color: Ints, length: int, sizes: Ints, factors: Ints, prints: I
 
 @jit
 def _compare(
-    color: Ints,
-    num_colors: int,
-    length: int,
-    ptr: Ints,
-    sizes: Ints,
-    order: Ints,
-    starts: Ints,
+    color: Ints, num_colors: int, length: int, ptr: Ints, sizes: Ints, order: Ints, starts: Ints
 ) -> bool:
-    """Whether all tuples of a group, `order[starts[c] : starts[c + 1]]`, have one signature.
-
-    The entries of the first are put into a hash table: `slots` has the first node w of each entry,
-    `wanted[w]` how many nodes have it. An entry of up to three colours is kept as two numbers.
-    """
+    """Whether all tuples of a group, `order[starts[c] : starts[c + 1]]`, have one signature."""
     most = 0
     for n in sizes:
         most = max(most, n)
     room = 16
     while room < 2 * most:
         room *= 2
+    # A hash table of the entries of the first tuple of a group: `slots` has the first node w with
+    # an entry, `wanted[w]` how many nodes have it; `stamps` says of which group a slot is.
     slots, stamps = np.empty(room, np.int64), np.full(room, -1, np.int64)
     wanted, found = np.empty(most, np.int64), np.zeros(most, np.int64)
-    place = np.empty(most, np.int64)
-    known_x, known_y = np.empty(most, np.int64), np.empty(most, np.int64)
+    first_x, first_y = np.empty(most, np.int64), np.empty(most, np.int64)
+    x, y = np.empty(most, np.int64), np.empty(most, np.int64)
     for group in range(len(starts) - 1):
         if starts[group + 1] - starts[group] < 2:
             continue
         first = order[starts[group]]
         n = sizes[_graph(first, ptr)]
-        s0, s1, s2 = _steps(n, length)
-        for t in range(starts[group], starts[group + 1]):
+        _read_entries(first, color, num_colors, length, ptr, sizes, first_x, first_y)
+        for w in range(n):
+            wanted[w] = 0
+            slot = _slot(first_x[w], first_y[w], group, slots, stamps, first_x, first_y)
+            if stamps[slot] != group:
+                stamps[slot], slots[slot] = group, w
+            wanted[slots[slot]] += 1
+        for t in range(starts[group] + 1, starts[group + 1]):
             v = order[t]
-            g = _graph(v, ptr)
-            if sizes[g] != n or color[v] != color[first]:
+            if sizes[_graph(v, ptr)] != n or color[v] != color[first]:
                 return False
-            at = v - ptr[g]
-            a, b, c = v - _part(at, s0, n), v - _part(at, s1, n), v - _part(at, s2, n)
+            _read_entries(v, color, num_colors, length, ptr, sizes, x, y)
             for w in range(n):
-                x = color[a + w * s0] * num_colors + color[b + w * s1]
-                y = color[c + w * s2]
-                slot = np.int64(_mix(x ^ (y << 40)) & np.uint64(room - 1))
-                while stamps[slot] == group and (
-                    known_x[slots[slot]] != x or known_y[slots[slot]] != y
-                ):
-                    slot = (slot + 1) & (room - 1)
-                if v == first:
-                    wanted[w] = 0
-                    if stamps[slot] != group:
-                        stamps[slot], slots[slot] = group, w
-                        known_x[w], known_y[w] = x, y
-                    wanted[slots[slot]] += 1
-                elif stamps[slot] != group:
+                slot = _slot(x[w], y[w], group, slots, stamps, first_x, first_y)
+                if stamps[slot] != group:
                     return False
-                else:
-                    place[w] = slots[slot]
-                    found[place[w]] += 1
-            if v != first:
-                for w in range(n):
-                    if found[place[w]] != 0 and found[place[w]] != wanted[place[w]]:
-                        return False
-                    found[place[w]] = 0
+                x[w] = slots[slot]
+                found[x[w]] += 1
+            for w in range(n):
+                if found[x[w]] != 0 and found[x[w]] != wanted[x[w]]:
+                    return False
+                found[x[w]] = 0
     return True
+
+
+@jit
+def _read_entries(
+    v: int, color: Ints, num_colors: int, length: int, ptr: Ints, sizes: Ints, x: Ints, y: Ints
+) -> None:
+    """The entries of a signature, one per node w: up to three colours as two numbers."""
+    g = _graph(v, ptr)
+    n, at = sizes[g], v - ptr[g]
+    s0, s1, s2 = _steps(n, length)
+    a, b, c = v - _part(at, s0, n), v - _part(at, s1, n), v - _part(at, s2, n)
+    for w in range(n):
+        x[w] = color[a + w * s0] * num_colors + color[b + w * s1]
+        y[w] = color[c + w * s2]
+
+
+@jit
+def _slot(
+    x: int, y: int, group: int, slots: Ints, stamps: Ints, first_x: Ints, first_y: Ints
+) -> int:
+    """Where an entry of this group stands, or a slot of another group where it belongs."""
+    slot = np.int64(_mix(x ^ (y << 40)) & np.uint64(len(slots) - 1))
+    while stamps[slot] == group and (first_x[slots[slot]] != x or first_y[slots[slot]] != y):
+        slot = (slot + 1) & (len(slots) - 1)
+    return int(slot)
 
 
 @jit
