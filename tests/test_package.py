@@ -20,7 +20,8 @@ def test_public_names_exist():
 
 
 def test_python_in_the_documents_runs():
-    for name in ("README.md", "docs/extending.md", "docs/memory.md", "docs/theory.md"):
+    documents = ("extending", "memory", "theory", "expressiveness")
+    for name in ("README.md", *(f"docs/{document}.md" for document in documents)):
         text = (REPOSITORY / name).read_text()
         blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
         assert blocks, name
