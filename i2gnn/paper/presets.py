@@ -90,13 +90,18 @@ CANDIDATES: Mapping[str, Candidate] = MappingProxyType(
             "averaged, root and branch are read apart", {"readout": "nodes+center+side"}, AVERAGED
         ),
         "linear": Candidate("averaged, linear readouts", {"options": LINEAR}, AVERAGED),
-        "gin": Candidate(
-            "averaged, sums and MLPs instead of gates, linear readouts",
-            {"conv": "gin", "options": LINEAR},
-            AVERAGED,
-        ),
+        "gin": Candidate("averaged, MLPs instead of gates", {"conv": "gin"}, AVERAGED),
         "product": Candidate(
             "averaged, products instead of gates", {"conv": "product"}, {**AVERAGED, **STEADY}
+        ),
+        "product-cosine": Candidate(
+            "averaged, products instead of gates, learning rate along a cosine",
+            {"conv": "product"},
+            {
+                **AVERAGED,
+                "optimizer": {"lr": 2e-3, "max_grad_norm": 1.0},
+                "schedule": {"name": "cosine", "warmup": 10},
+            },
         ),
         "polynomial": Candidate(
             "averaged, products instead of gates, linear readouts",
