@@ -236,13 +236,13 @@ def _notes(found: "Verdicts", arguments: argparse.Namespace, settings: dict[str,
     parts = [
         f"float64, {len(settings['gains'])} draws of weights; noise is how much the output changes "
         "when nodes are relabelled.",
-        "" if tie is None else f"Gaps of ties are at most {tie:.2g} times the noise.",
-        "" if separation is None else f"Those of separations are at least {separation:.2g} times.",
+        "" if tie is None else f"Ties: gaps of at most {tie:.2g} times the noise.",
+        "" if separation is None else f"Separations: at least {separation:.2g} times.",
         "A tie holds for these weights; only --test proves one.",
         seconds,
     ]
     if found.count("unclear"):
-        parts.insert(3, "Unclear: a gap between 30 and 10,000 times the noise.")
+        parts.insert(3, "Unclear: between 30 and 10,000 times.")
     return " ".join(part for part in parts if part)
 
 
