@@ -84,7 +84,7 @@ CASES = {
         _by_rows(node_states=True, readout=ZINC_READOUT),
         {"node_states": True, "readout": ZINC_READOUT},
     ),
-    "i3gnn": Case("i3gnn", _by_rows(), {"num_layers": 3}),
+    "i3gnn": Case("i3gnn", _by_rows(), {"num_layers": 3, "hidden_channels": 16}),
     "ppgn": Case("ppgn", _by("2-fwl")),
 }
 
