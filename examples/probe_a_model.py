@@ -1,14 +1,11 @@
-"""What can a GNN of one's own tell apart and count? Here: one that knows how many walks return.
-
-python examples/probe_a_model.py
-"""
+"""What can a GNN of one's own tell apart and count? Here: one that knows how many walks return."""
 
 import torch
 from torch import nn
 from torch_geometric.nn import GraphSAGE, global_add_pool
 from torch_geometric.utils import to_dense_adj
 
-from i2gnn.expressiveness.probe import ProbeSettings, probe
+from i2gnn.expressiveness.probe import ProbeSettings, StudySettings, probe
 from i2gnn.report.probe import write_report
 
 
@@ -34,6 +31,7 @@ class WalkGNN(nn.Module):
 
 
 if __name__ == "__main__":
-    settings = ProbeSettings(datasets=("paper", "csl"), levels=("node",), quick=True)
+    study = StudySettings(structures=("cycle3", "cycle4", "cycle5", "path2"), graphs=300, epochs=20)
+    settings = ProbeSettings(datasets=("paper", "csl"), levels=("node",), study=study)
     found = probe(WalkGNN, settings=settings)
     print(found.summary(), "\nReport:", write_report(found, "runs/mine"))

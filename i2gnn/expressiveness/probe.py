@@ -18,7 +18,7 @@ from i2gnn.models import REGISTRY
 from i2gnn.training.environment import resolve_device
 from i2gnn.training.record import hardware, versions
 
-__all__ = ["QUICK_STUDY", "Probe", "ProbeSettings", "probe"]
+__all__ = ["QUICK_STUDY", "Probe", "ProbeSettings", "StudySettings", "probe"]
 
 log = logging.getLogger(__name__)
 
@@ -98,9 +98,14 @@ class Probe:
             apart = sum(found.count("separated") for found in self.separation.values())
             parts.append(f"{self.name} tells {apart:,} of {pairs:,} pairs of graphs apart.")
         for level, learnt in self.learnt.items():
-            known = [in_words(one.structure) for one in learnt if one.verdict == "counts"]
-            listed = ", ".join(known) if known else "none of the substructures"
-            parts.append(f"Per {level} it learns to count {listed}.")
+            named = {
+                verdict: ", ".join(in_words(o.structure) for o in learnt if o.verdict == verdict)
+                for verdict in ("counts", "partly")
+            }
+            parts.append(
+                f"Per {level} it learns to count {named['counts'] or 'none of the substructures'}"
+                + (f"; partly {named['partly']}." if named["partly"] else ".")
+            )
         return " ".join(parts)
 
     def to_dict(self) -> dict[str, Any]:

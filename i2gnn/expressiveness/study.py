@@ -7,10 +7,10 @@
     base       the error of an MPNN after the same training: what degrees and the like explain
 
 A model counts what leaves less than `COUNTS` of the mean's error. It counts partly what leaves
-less than `PARTLY` of the base's, that is, more than message passing on the graph explains. The
-reasons for these numbers are in `docs/expressiveness.md`. Verdicts are about learning within a
-short budget: a model that counts can count; one that does not may still be able to, with more
-data, width or time.
+less than twice as much, or less than `PARTLY` of the base's error: more than message passing on
+the graph explains. The reasons for these numbers are in `docs/expressiveness.md`. Verdicts are
+about learning within a short budget: a model that counts can count; one that does not may still
+be able to, with more data, width or time.
 """
 
 import dataclasses
@@ -116,7 +116,8 @@ class Learnt:
         """In words."""
         if self.left < COUNTS:
             return "counts"
-        return "partly" if self.error < PARTLY * self.base_error else "does not"
+        beyond_base = self.error < PARTLY * self.base_error
+        return "partly" if beyond_base or self.left < 2 * COUNTS else "does not"
 
 
 def in_words(structure: str) -> str:

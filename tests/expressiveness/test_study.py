@@ -34,16 +34,19 @@ def test_one_identifier_learns_triangles_and_message_passing_does_not():
     assert learnt.base_error > 0.3 * learnt.mean_error
 
 
-def test_verdicts_at_the_thresholds():
-    def verdict(error: float) -> str:
-        return Learnt("cycle5", "node", error, mean_error=0.8, base_error=0.4).verdict
-
-    assert [verdict(e) for e in (0.039, 0.041, 0.279, 0.281)] == [
-        "counts",
-        "partly",
-        "partly",
-        "does not",
-    ]
+@pytest.mark.parametrize(
+    ("error", "base", "expected"),
+    [
+        (0.039, 0.01, "counts"),  # 5 % of the mean's
+        (0.041, 0.4, "partly"),
+        (0.279, 0.4, "partly"),  # 70 % of the base's
+        (0.281, 0.4, "does not"),
+        (0.079, 0.01, "partly"),  # 10 % of the mean's, where the base is good itself
+        (0.081, 0.01, "does not"),
+    ],
+)
+def test_verdicts_at_the_thresholds(error, base, expected):
+    assert Learnt("cycle5", "node", error, mean_error=0.8, base_error=base).verdict == expected
 
 
 class OfNodes(nn.Module):
