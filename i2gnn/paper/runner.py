@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -215,7 +216,7 @@ class Runner:
 
 def _predictions(
     prepared: Prepared, splits: Splits, result: Result
-) -> tuple[np.typing.NDArray[np.float64], np.typing.NDArray[np.float64]]:
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """True and predicted counts of all test nodes (or graphs)."""
     predicted = predict(prepared.model, prepared.store, splits.test, scaling=result.scaling)
     target = prepared.data.graphs.batch(splits.test).y
@@ -223,6 +224,6 @@ def _predictions(
     return _column(target), _column(predicted)
 
 
-def _column(values: Tensor) -> np.typing.NDArray[np.float64]:
-    column: np.typing.NDArray[np.float64] = values[:, 0].double().cpu().numpy()
+def _column(values: Tensor) -> npt.NDArray[np.float64]:
+    column: npt.NDArray[np.float64] = values[:, 0].double().cpu().numpy()
     return column
