@@ -1,12 +1,12 @@
 """The page is made from records alone; these are invented."""
 
-import json
 from html.parser import HTMLParser
 
 import pytest
 
 from i2gnn.paper.records import write_record
 from i2gnn.report.reproducing import collect_sections, write_reproduction
+from tests.helpers import REPOSITORY
 
 
 def record(model, target, seed, test, **changes):
@@ -92,4 +92,11 @@ def test_an_empty_folder_gives_a_page_of_missing_cells(tmp_path):
     cells = [c for section in sections for c in section.cells]
     assert cells and not any(c.values for c in cells)
     assert "No run has been made yet" in (tmp_path / "page.md").read_text(encoding="utf-8")
-    json.dumps([section.deviations for section in sections])
+
+
+def test_the_page_among_the_documents_is_that_of_the_records(tmp_path):
+    write_reproduction(REPOSITORY / "results", tmp_path / "page.md")
+    written = REPOSITORY / "docs" / "reproducing.md"
+    assert written.read_text(encoding="utf-8") == (tmp_path / "page.md").read_text(
+        encoding="utf-8"
+    ), "docs/reproducing.md is out of date: run `i2gnn reproduce report`"
