@@ -98,6 +98,20 @@ def test_blocks_make_no_difference():
         assert [judge(r) for r in gaps[0].tolist()] == [judge(r) for r in other.tolist()]
 
 
+def test_threads_make_no_difference():
+    """Not to verdicts, and not to the type of numbers that the program works with afterwards."""
+    subject, pairs = load_subject(Triangles, {"scale": 1.0}), load_pairs("csl")
+    before, found = torch.get_num_threads(), []
+    try:
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            found.append(separate(subject, pairs, edges=200).ratio)
+    finally:
+        torch.set_num_threads(before)
+    assert found[0] == found[1]
+    assert torch.get_default_dtype() == torch.float32
+
+
 def test_margins_are_reported():
     found = separate(load_subject("subgraph_mpnn", {"conv": "gin"}), load_pairs("paper"))
     tie, separation = found.margin()
