@@ -31,7 +31,7 @@ class WalkGNN(nn.Module):
 
 
 if __name__ == "__main__":
-    study = StudySettings(structures=("cycle3", "cycle4", "cycle5", "path2"), graphs=200, epochs=50)
+    study = StudySettings(structures=("cycle3", "cycle4", "cycle5", "path2"), graphs=200, epochs=25)
     settings = ProbeSettings(datasets=("paper", "csl"), levels=("node",), study=study)
     found = probe(WalkGNN, settings=settings)
     print(found.summary(), "\nReport:", write_report(found, "runs/mine"))
