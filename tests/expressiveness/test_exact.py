@@ -104,11 +104,20 @@ ALL = {
         ({"identifiers": 2}, ALL | {"CFI": 41}),
         ({"identifiers": 2, "hops": 8, "rounds": 5}, ALL | {"CFI": 35}),
         ({"identifiers": 2, "node_states": True}, ALL | {"CFI": 49}),
+        ({"identifiers": 3}, ALL | {"CFI": 43, "distance regular": 19}),
     ],
     ids=str,
 )
 def test_brec(options, expected):
-    """All 400 pairs: 2-FWL 270 as published, two identifiers 280, 321, 315 and 329."""
+    """All 400 pairs: 2-FWL 270 as published, two identifiers 280, 321, 315 and 329, three 342."""
     found = distinguish_pairs(load("brec"), **options)
     counts = {name: row["separated"] for name, row in found.by_category().items()}
     assert {name: count for name, count in counts.items() if count} == expected
+
+
+@pytest.mark.slow
+def test_3fwl_on_brec():
+    """All but the CFI graphs, which take many minutes (80 of 100 are told apart)."""
+    pairs = load("brec")
+    some = pairs.take(p for p, category in enumerate(pairs.category) if category != "CFI")
+    assert distinguish_pairs(some, "3-fwl").count("tied") == 0
