@@ -25,7 +25,7 @@ def thin_curve(history: Sequence[Mapping[str, float]], best_epoch: int) -> dict[
     Example:
         >>> history = [{"epoch": e, "validation": 1 / e} for e in (1, 2, 3)]
         >>> thin_curve(history, best_epoch=3)
-        {'epoch': [1, 2, 3], 'validation': [1.0, 0.5, 0.33333]}
+        {'epoch': [1, 2, 3], 'validation': [1, 0.5, 0.33333]}
     """
     last = len(history) - 1
     chosen = {round(place) for place in np.linspace(0, last, min(POINTS, last + 1))}
