@@ -21,6 +21,7 @@ from torch.autograd.function import once_differentiable
 from i2gnn.ops.cpu import gine_kernels as kernels
 from i2gnn.ops.cpu.mix import Mix
 from i2gnn.ops.cpu.norm import Affine, Norm, affine
+from i2gnn.ops.cpu.pages import empty_rows
 from i2gnn.ops.cpu.rows import Labels, flat, longest, matrix, slices_of
 from i2gnn.ops.cpu.slices import Slice, run_slices
 from i2gnn.ops.reference import GINELayer, Perceptron, tensors_of
@@ -105,7 +106,7 @@ class Gather:
         if layer.edges is not None:
             self.edges = matrix(layer.edges)
         self.links = subgraphs.link_ptr.numpy(), subgraphs.link_to_pair.numpy()
-        self.a = torch.empty(len(h), self.width)
+        self.a = empty_rows(len(h), self.width)
         normalized = layer.mlp.norm is not None and layer.mlp.norm.training
         layout = self._layout(subgraphs.link_to_edge)
 
@@ -129,7 +130,8 @@ class Gather:
         self, grad: Tensor, add: Tensor | None
     ) -> tuple[Tensor, tuple[Tensor | None, ...]]:
         """[R, K] to [R, D], and the gradients of eps, labels and edges."""
-        grad_h, width = torch.empty_like(self.h), self.h.shape[1]
+        width = self.h.shape[1]
+        grad_h = empty_rows(len(self.h), width)
         layout = self._layout(self.subgraphs.link_to_reverse_edge)
 
         def work(slices: list[Slice]) -> list[Tensor]:
@@ -198,7 +200,7 @@ class TwoLayers:
         self.weight_in, self.bias_in = mlp.weight_in.detach(), mlp.bias_in.detach()
         if mlp.norm is not None:
             self._fold_norm()
-        self.out = torch.empty(len(self.a), mlp.weight_out.shape[1])
+        self.out = empty_rows(len(self.a), mlp.weight_out.shape[1])
 
         def work(slices: list[Slice]) -> list[Tensor]:
             room = torch.empty(longest(slices), self.hidden)
@@ -213,7 +215,7 @@ class TwoLayers:
     def backward(self, grad: Tensor) -> tuple[Tensor, tuple[Tensor | None, ...]]:
         """[R, D] to [R, K], and the gradients of the weights."""
         mlp, hidden = self.mlp, self.hidden
-        grad_a = torch.empty_like(self.a)
+        grad_a = empty_rows(*self.a.shape)
 
         def work(slices: list[Slice]) -> list[Tensor]:
             room, other = torch.empty(2, longest(slices), hidden)

@@ -5,6 +5,7 @@ from torch import Tensor
 
 from i2gnn.ops.cpu import gine_kernels as kernels
 from i2gnn.ops.cpu.node_states import NodeStates, sum_nodes
+from i2gnn.ops.cpu.pages import empty_rows
 from i2gnn.ops.cpu.rows import flat, longest
 from i2gnn.ops.cpu.slices import Slice, run_slices
 from i2gnn.ops.reference import NodeMix
@@ -23,7 +24,7 @@ class Mix:
         self.reader = NodeStates(subgraphs, mix.gate, h)
         self.states = self.reader.forward()
         self.q = torch.addmm(mix.bias, self.states, mix.weight_states)
-        self.out = torch.empty(len(h), mix.weight_out.shape[1])
+        self.out = empty_rows(len(h), mix.weight_out.shape[1])
 
         def work(slices: list[Slice]) -> list[Tensor]:
             room = torch.empty(longest(slices), self.hidden)
@@ -37,7 +38,7 @@ class Mix:
     def backward(self, grad: Tensor) -> tuple[Tensor, tuple[Tensor | None, ...]]:
         """[R, D] to the same, in place, and the gradients of the gate and the weights."""
         mix, hidden = self.mix, self.hidden
-        of_pairs = torch.empty(self.subgraphs.num_pairs, hidden)
+        of_pairs = empty_rows(self.subgraphs.num_pairs, hidden)
         row_ptr = self.subgraphs.row_ptr.numpy()
 
         def work(slices: list[Slice]) -> list[Tensor]:

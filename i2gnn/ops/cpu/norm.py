@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from i2gnn.ops.cpu.pages import empty_rows
 from i2gnn.ops.cpu.rows import longest
 from i2gnn.ops.cpu.slices import Slice, run_slices
 from i2gnn.ops.reference import NormState
@@ -62,7 +63,7 @@ class Norm:
 
     def forward(self, h: Tensor | None) -> Tensor:
         """The result, with `h` added if given."""
-        out = torch.empty_like(self.p)
+        out = empty_rows(*self.p.shape)
 
         def work(slices: list[Slice]) -> list[Tensor]:
             for s in slices:
@@ -78,7 +79,7 @@ class Norm:
 
     def backward(self, grad: Tensor) -> tuple[Tensor, tuple[Tensor | None, Tensor | None]]:
         """The gradient by p, and those by the weight and the bias of the norm."""
-        out = torch.empty_like(self.p)
+        out = empty_rows(*self.p.shape)
 
         def work(slices: list[Slice]) -> list[Tensor]:
             room = torch.empty(longest(slices), self.p.shape[1])
