@@ -123,6 +123,7 @@ class Gather:
             return [total, products]
 
         self.total, products = run_slices(slices, work)
+        products = products.triu() + products.triu(1).t()
         self.mean = self.total / len(h)
         self.covariance = products / len(h) - torch.outer(self.mean, self.mean)
 
@@ -181,12 +182,17 @@ class Gather:
 
 
 def _add_moments(rows: Tensor, room: Tensor, total: Tensor, products: Tensor) -> None:
-    """Adds the sum of rows, and of their outer products, from centred rows in a room."""
-    mean = rows.mean(0)
+    """Adds the sum of rows, and of their outer products, from centred rows in a room.
+
+    Of the products, which are symmetric, the lower left quarter is left out.
+    """
+    mean, half = rows.mean(0), rows.shape[1] // 2
     centered = torch.sub(rows, mean, out=room)
+    left, right = centered[:, :half], centered[:, half:]
     mean = mean.double()
     total += mean * len(rows)
-    products += (centered.t() @ centered).double()
+    products[:half, :half] += left.t() @ left
+    products[:, half:] += centered.t() @ right
     products.addr_(mean, mean, alpha=len(rows))
 
 
