@@ -51,7 +51,7 @@ def test_a_much_larger_buffer_is_left_alone():
     tensors = [source.take(10_000), source.take(10_000)]
     places = [tensor.data_ptr() for tensor in tensors]
     tensors.clear()
-    small = source.take(1000)  # fits into what was once in use only without one of the two
+    _small = source.take(1000)  # fits into what was once in use only without one of the two
     assert source.used == 1024
     assert source.take(10_000).data_ptr() in places
 
