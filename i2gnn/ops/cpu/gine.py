@@ -6,8 +6,8 @@
     out = elu(norm(v)) + h
 
 Each piece takes slices of whole roots through a core's cache. Kept for the backward pass are h, a,
-u and v; embedded labels, gates and both hidden layers, the widest of all, are computed again. The
-statistics of the hidden layer a W_1 follow from the covariance of a.
+u, v and the hidden layer of the mix; embedded labels, gates and the hidden layer of the perceptron,
+the widest of all, are computed again. The statistics of a W_1 follow from the covariance of a.
 """
 
 from typing import Any
@@ -22,7 +22,7 @@ from i2gnn.ops.cpu import gine_kernels as kernels
 from i2gnn.ops.cpu.mix import Mix
 from i2gnn.ops.cpu.norm import Affine, Norm, affine
 from i2gnn.ops.cpu.pages import empty_rows
-from i2gnn.ops.cpu.rows import Labels, flat, longest, matrix, slices_of
+from i2gnn.ops.cpu.rows import Finish, Labels, as_it_is, flat, longest, matrix, slices_of
 from i2gnn.ops.cpu.slices import Slice, run_slices
 from i2gnn.ops.reference import GINELayer, Perceptron, tensors_of
 from i2gnn.subgraphs.structure import Subgraphs
@@ -72,12 +72,13 @@ class FusedLayer(torch.autograd.Function):
         """The same backwards."""
         gather, perceptron, mix, norm = ctx.pieces
         grad = grad.contiguous()
-        rows, of_norm = norm.backward(grad)
+        rows, finish, of_norm = norm.backward(grad)
         of_mix: tuple[Tensor | None, ...] = (None,) * 7
         if mix is not None:
-            rows, of_mix = mix.backward(rows)
-        rows, of_perceptron = perceptron.backward(rows)
-        grad_h, of_gather = gather.backward(rows, grad if ctx.residual else None)
+            rows, of_mix = mix.backward(rows, finish)
+            finish = as_it_is
+        rows, finish, of_perceptron = perceptron.backward(rows, finish)
+        grad_h, of_gather = gather.backward(rows, finish, grad if ctx.residual else None)
         return None, None, None, grad_h, *of_gather, *of_perceptron, *of_mix, *of_norm
 
 
@@ -128,7 +129,7 @@ class Gather:
         self.covariance = products / len(h) - torch.outer(self.mean, self.mean)
 
     def backward(
-        self, grad: Tensor, add: Tensor | None
+        self, grad: Tensor, finish: Finish, add: Tensor | None
     ) -> tuple[Tensor, tuple[Tensor | None, ...]]:
         """[R, K] to [R, D], and the gradients of eps, labels and edges."""
         width = self.h.shape[1]
@@ -148,7 +149,7 @@ class Gather:
                     *layout,
                     flat(x),
                     s.start,
-                    flat(grad[s.rows]),
+                    flat(finish(s, grad[s.rows])),
                     flat(d_x),
                     by_edges.numpy(),
                     by_own.numpy(),
@@ -218,8 +219,10 @@ class TwoLayers:
 
         run_slices(slices, work)
 
-    def backward(self, grad: Tensor) -> tuple[Tensor, tuple[Tensor | None, ...]]:
-        """[R, D] to [R, K], and the gradients of the weights."""
+    def backward(
+        self, grad: Tensor, finish: Finish
+    ) -> tuple[Tensor, Finish, tuple[Tensor | None, ...]]:
+        """[R, D] to [R, K], how to finish it, and the gradients of the weights."""
         mlp, hidden = self.mlp, self.hidden
         grad_a = empty_rows(*self.a.shape)
 
@@ -228,7 +231,8 @@ class TwoLayers:
             by_in, by_out = torch.zeros_like(mlp.weight_in), torch.zeros_like(mlp.weight_out)
             by_bias, total = torch.zeros_like(mlp.bias_out), torch.zeros(hidden)
             for s in slices:
-                active, d_out, d_hidden = self._hidden(s, room), grad[s.rows], other[: s.size]
+                active, d_hidden = self._hidden(s, room), other[: s.size]
+                d_out = finish(s, grad[s.rows])
                 by_out.addmm_(active.t(), d_out)
                 by_bias += d_out.sum(0)
                 torch.mm(d_out, mlp.weight_out.t(), out=d_hidden)
@@ -241,10 +245,10 @@ class TwoLayers:
             return [by_in, total, by_out, by_bias]
 
         by_in, total, by_out, by_bias = run_slices(self.slices, work)
-        of_norm: tuple[Tensor | None, Tensor | None] = (None, None)
-        if self.affine is not None:
-            by_in, total, of_norm = self._norm_backward(self.affine, by_in, total, grad_a)
-        return grad_a, (by_in, total, *of_norm, by_out, by_bias)
+        if self.affine is None:
+            return grad_a, as_it_is, (by_in, total, None, None, by_out, by_bias)
+        then, of_inner = self._norm_backward(self.affine, by_in, total)
+        return grad_a, then, (*of_inner, by_out, by_bias)
 
     def _fold_norm(self) -> None:
         """Folds the normalisation into the weights."""
@@ -258,11 +262,11 @@ class TwoLayers:
         self.bias_in = (self.bias_in * self.affine.scale + self.affine.shift).float()
 
     def _norm_backward(
-        self, of: Affine, by_in: Tensor, total: Tensor, grad_a: Tensor
-    ) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor]]:
+        self, of: Affine, by_in: Tensor, total: Tensor
+    ) -> tuple[Finish, tuple[Tensor, Tensor, Tensor, Tensor]]:
         """From gradients by the normalised hidden layer to those by W_1, b_1, weight and bias.
 
-        What the statistics add to the gradient by a is added to `grad_a`.
+        What the statistics add to the gradient by a is left to be done.
         """
         gather, rows = self.gather, len(self.a)
         weight, by_in, total = self.mlp.weight_in.detach().double(), by_in.double(), total.double()
@@ -270,26 +274,21 @@ class TwoLayers:
         by_scale = of.inverse * ((weight * by_in).sum(0) + offset * total)
         of_norm = by_scale.float(), total.float()
         if not of.of_batch:
-            return (by_in * of.scale).float(), (total * of.scale).float(), of_norm
+            return as_it_is, ((by_in * of.scale).float(), (total * of.scale).float(), *of_norm)
         # The gradient by the hidden layer is scale * (g - mean of g - (a - mean of a) W_1 slope).
         slope = of.inverse * by_scale / rows
         by_in -= torch.outer(gather.total, total / rows) + rows * (
             gather.covariance @ weight * slope
         )
-        through = (weight * (of.scale * slope)) @ weight.t()
-        start = gather.mean @ through - weight @ (of.scale * total / rows)
-        self._add_statistics(grad_a, -through.float(), start.float())
-        return (by_in * of.scale).float(), torch.zeros_like(self.mlp.bias_in), of_norm
+        by_a = -(weight * (of.scale * slope)) @ weight.t()
+        start = (-gather.mean @ by_a - weight @ (of.scale * total / rows)).float()
+        through = by_a.float()
 
-    def _add_statistics(self, grad: Tensor, through: Tensor, start: Tensor) -> None:
-        """Adds a `through` + `start` to the gradient, in place."""
+        def finish(s: Slice, grad: Tensor) -> Tensor:
+            return grad.addmm_(self.a[s.rows], through).add_(start)
 
-        def work(slices: list[Slice]) -> list[Tensor]:
-            for s in slices:
-                grad[s.rows].addmm_(self.a[s.rows], through).add_(start)
-            return []
-
-        run_slices(self.slices, work)
+        by_bias = torch.zeros_like(self.mlp.bias_in)
+        return finish, ((by_in * of.scale).float(), by_bias, *of_norm)
 
     def _hidden(self, s: Slice, room: Tensor) -> Tensor:
         """relu(norm(a W_1 + b_1)) of a slice, in a room."""

@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from i2gnn.ops.cpu.pages import empty_rows
-from i2gnn.ops.cpu.rows import longest
+from i2gnn.ops.cpu.rows import Finish, as_it_is, longest
 from i2gnn.ops.cpu.slices import Slice, run_slices
 from i2gnn.ops.reference import NormState
 
@@ -77,8 +77,8 @@ class Norm:
         run_slices(self.slices, work)
         return out
 
-    def backward(self, grad: Tensor) -> tuple[Tensor, tuple[Tensor | None, Tensor | None]]:
-        """The gradient by p, and those by the weight and the bias of the norm."""
+    def backward(self, grad: Tensor) -> tuple[Tensor, Finish, tuple[Tensor | None, Tensor | None]]:
+        """The gradient by p, how to finish it, and those by the weight and the bias of the norm."""
         out = empty_rows(*self.p.shape)
 
         def work(slices: list[Slice]) -> list[Tensor]:
@@ -100,26 +100,19 @@ class Norm:
 
         total = run_slices(self.slices, work)
         if self.affine is None:
-            return out, (None, None)
+            return out, as_it_is, (None, None)
         (by_bias, by_weight), of = total[0], self.affine
         by_weight *= of.inverse
         slope = start = torch.zeros_like(by_bias)
         if of.of_batch:
             slope = -of.scale * of.inverse * by_weight / len(self.p)
             start = -of.scale * by_bias / len(self.p) - slope * of.mean
-        self._add_statistics(out, slope.float(), start.float())
-        return out, (by_weight.float(), by_bias.float())
+        slope, start = slope.float(), start.float()
 
-    def _add_statistics(self, grad: Tensor, slope: Tensor, start: Tensor) -> None:
-        """Scales the gradient and adds p `slope` + `start`, in place."""
+        def finish(s: Slice, rows: Tensor) -> Tensor:
+            return rows.mul_(self.scale).addcmul_(self.p[s.rows], slope).add_(start)
 
-        def work(slices: list[Slice]) -> list[Tensor]:
-            for s in slices:
-                rows = grad[s.rows].mul_(self.scale)
-                rows.addcmul_(self.p[s.rows], slope).add_(start)
-            return []
-
-        run_slices(self.slices, work)
+        return out, finish, (by_weight.float(), by_bias.float())
 
     def _normalized(self, s: Slice, room: Tensor) -> Tensor:
         """The normalised rows of a slice, in a room."""

@@ -1,5 +1,6 @@
 """What the pieces of a fused layer share: slices of rows, and embedded labels."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,14 @@ from i2gnn.ops.cpu.slices import Slice, cut, label_codes
 from i2gnn.ops.reference import LabelEmbedding
 from i2gnn.subgraphs.structure import Subgraphs
 
-__all__ = ["Labels", "flat", "longest", "matrix", "slices_of"]
+__all__ = ["Finish", "Labels", "as_it_is", "flat", "longest", "matrix", "slices_of"]
 
 WIDE_SLICE = 2048
 """Rows of a slice where each goes through a dozen calls: fewer calls weigh more than the cache."""
 
 Array = npt.NDArray[Any]
+Finish = Callable[[Slice, Tensor], Tensor]
+"""The last touch to the gradient of a slice, in place, by whoever takes it into the cache next."""
 
 
 def flat(tensor: Tensor) -> Array:
@@ -30,6 +33,11 @@ def matrix(tensor: Tensor) -> Array:
     """A tensor as a contiguous array."""
     result: Array = tensor.detach().contiguous().numpy()
     return result
+
+
+def as_it_is(_: Slice, rows: Tensor) -> Tensor:
+    """Nothing is left to be done."""
+    return rows
 
 
 def slices_of(subgraphs: Subgraphs) -> list[Slice]:
