@@ -84,7 +84,8 @@ class IdentifierGNN(Network):
             joined by "+"; see `i2gnn.nn.readouts`.
         gates: Whether readouts are gated by the labels.
         readout_mlp: Whether MLPs follow the edge and node readouts; by default with two
-            or more identifiers.
+            or more identifiers. "edge": behind the edge readout alone, so that with an empty
+            `head_channels` predictions are sums over branches, as counts are.
         virtual_node: Whether each graph has a virtual node.
         head_channels: Hidden widths of the head; by default D / 2 and D / 4.
         pool: "sum" or "mean", in all readouts.
@@ -122,7 +123,7 @@ class IdentifierGNN(Network):
         node_states: bool = False,
         readout: str = "nodes",
         gates: bool = False,
-        readout_mlp: bool | None = None,
+        readout_mlp: bool | Literal["edge"] | None = None,
         virtual_node: bool = False,
         head_channels: tuple[int, ...] | None = None,
         pool: Reduce = "sum",
@@ -134,6 +135,8 @@ class IdentifierGNN(Network):
         check_choice("norm", norm, ("none", "batch"))
         check_choice("pool", pool, ("sum", "mean"))
         check_choice("level", level, ("node", "edge", "graph"))
+        if readout_mlp is not None and not isinstance(readout_mlp, bool):
+            check_choice("readout_mlp", readout_mlp, ("edge",))
         if num_layers < 1:
             raise ValueError(f"num_layers must be at least 1, got {num_layers}")
         if not 0 <= dropout < 1:
@@ -200,11 +203,11 @@ class IdentifierGNN(Network):
         hidden = (width // 2, width // 4) if head_channels is None else head_channels
         self.head = mlp([ends, *(max(w, 1) for w in hidden), out_channels], nn.ELU)
 
-    def _make_readouts(self, readout_mlp: bool | None) -> int:
+    def _make_readouts(self, readout_mlp: bool | Literal["edge"] | None) -> int:
         """Builds the readouts; returns the width of what they hand to the head."""
         # With fewer than two identifiers a root has one branch, and the two readouts are one pool.
         branched, width = self.identifiers > 1, self.hidden_channels
-        with_mlp = branched if readout_mlp is None else readout_mlp
+        with_mlp = branched if readout_mlp is None else bool(readout_mlp)
         of_node = len(self.parts) * width
         of_context = width if "context" in self.parts else 0
         self.edge_readout = EdgeReadout(width, self.pool, with_mlp and branched, self.parts)
@@ -214,7 +217,8 @@ class IdentifierGNN(Network):
             else None
         )
         by_branch = branched and self.level == "edge"
-        self.node_readout = NodeReadout(of_node, self.pool, with_mlp and not by_branch)
+        mixes = with_mlp and not by_branch and readout_mlp != "edge"
+        self.node_readout = NodeReadout(of_node, self.pool, mixes)
         self.graph_readout = GraphReadout(self.pool)
         if by_branch:  # the parts of the branch itself, and the context of both its ends
             return of_node + of_context
@@ -383,7 +387,7 @@ class IdentifierGNN(Network):
     def _gate_embedding(self, subgraphs: Subgraphs) -> ops.LabelEmbedding | None:
         if self.gate is None or self.gate_labels is None:
             return None
-        return self.gate.embedding(self.gate_labels, subgraphs)
+        return self.gate.embedding(self.gate_labels.embedding(subgraphs))
 
     def states(self, pooled: Tensor) -> Tensor:
         """What follows the pool, vector by vector: [N | E, D] to the same."""

@@ -71,10 +71,8 @@ class LabelEncoder(nn.Module):
         if self.tables:
             table = self.combinations() if table is None else self.combinations() + table
         assert table is not None, "an encoder of no labels"
-        if then is not None:
-            table = torch.addmm(then[1], table, then[0])
-            weight = None if weight is None else weight @ then[0]
-        return ops.LabelEmbedding(table, weight)
+        embedded = ops.LabelEmbedding(table, weight)
+        return embedded if then is None else project(embedded, *then)
 
     def combinations(self) -> Tensor:
         """Sums of embeddings for every combination of label values, by code: [C, D]."""
@@ -117,6 +115,12 @@ class InjectLabels(nn.Module):
         weight_h, weight_z = self.linear.weight.t().chunk(2)
         table = torch.addmm(self.linear.bias, self.labels.combinations(), weight_z)
         return ops.Projection(weight_h, table)
+
+
+def project(labels: ops.LabelEmbedding, weight: Tensor, bias: Tensor) -> ops.LabelEmbedding:
+    """The embeddings times a weight, plus a bias: products on tables instead of rows."""
+    of_resistance = None if labels.weight is None else labels.weight @ weight
+    return ops.LabelEmbedding(torch.addmm(bias, labels.table, weight), of_resistance)
 
 
 def combinations(encoders: Sequence[LabelEncoder]) -> Tensor:
@@ -165,6 +169,6 @@ class LabelGate(nn.Module):
         """The gates of all rows, [R, D]."""
         return torch.sigmoid(labels(subgraphs, then=(self.linear.weight.t(), self.linear.bias)))
 
-    def embedding(self, labels: LabelEncoder, subgraphs: Subgraphs) -> ops.LabelEmbedding:
+    def embedding(self, labels: ops.LabelEmbedding) -> ops.LabelEmbedding:
         """What the sigmoid is taken of."""
-        return labels.embedding(subgraphs, then=(self.linear.weight.t(), self.linear.bias))
+        return project(labels, self.linear.weight.t(), self.linear.bias)

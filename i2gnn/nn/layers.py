@@ -61,7 +61,7 @@ class MixNodeStates(nn.Module):
             out = module(out)
         return out
 
-    def fused(self, subgraphs: Subgraphs, labels: LabelEncoder | None) -> ops.NodeMix | None:
+    def fused(self, labels: ops.LabelEmbedding | None) -> ops.NodeMix | None:
         """The weights as an op takes them; None unless it reads all parts, as means."""
         if self.parts != PARTS or self.reduce != "mean":
             return None
@@ -72,7 +72,7 @@ class MixNodeStates(nn.Module):
         gate = None
         if self.gate is not None:
             assert labels is not None, "a gate needs labels"
-            gate = self.gate.embedding(labels, subgraphs)
+            gate = self.gate.embedding(labels)
         return ops.NodeMix(gate, states, rows, first.bias, last.weight.t(), last.bias)
 
 
@@ -166,19 +166,19 @@ class Layer(nn.Module):
         if found is None:
             return None
         layer, edge_type = found
-        labels = None
-        if self.labels is not None and self.concat:
-            labels = self.labels.embedding(subgraphs)
+        labels = None if self.labels is None else self.labels.embedding(subgraphs)
         mix = norm = None
         if self.mix is not None:
-            mix = self.mix.fused(subgraphs, self.labels)
+            mix = self.mix.fused(labels)
             if mix is None:
                 return None
         if isinstance(self.norm, BatchNorm):
             norm = self.norm.state()
             if norm is None:
                 return None
-        layer = layer._replace(labels=labels, mix=mix, norm=norm, activation=self.activation)
+        layer = layer._replace(
+            labels=labels if self.concat else None, mix=mix, norm=norm, activation=self.activation
+        )
         return (layer, edge_type) if ops.fits_gine_layer(h, subgraphs, layer) else None
 
     def _count_batch(self, rows: int) -> None:

@@ -64,9 +64,20 @@ BASE: Mapping[str, Any] = {"hidden_channels": 64, "num_layers": 5}
 
 LINEAR = {"readout_mlp": False, "head_channels": []}
 """Readouts that add up and nothing else: what rows hold must then be linear in the counts."""
+ADDITIVE = {"readout_mlp": "edge", "head_channels": []}
+"""What a node's branches give is added up: counts are sums over branches, too."""
 AVERAGED = {"average": 0.999}
 STEADY = {"optimizer": {"max_grad_norm": 1.0}, "schedule": {"warmup": 10}}
 """For polynomials, whose gradients can be large at first."""
+
+
+def cosine(lr: float, **optimizer: Any) -> dict[str, Any]:
+    """Training with a learning rate that falls along a cosine."""
+    return {
+        "optimizer": {"lr": lr, **optimizer},
+        "schedule": {"name": "cosine", "warmup": 10},
+    }
+
 
 CANDIDATES: Mapping[str, Candidate] = MappingProxyType(
     {
@@ -80,6 +91,18 @@ CANDIDATES: Mapping[str, Candidate] = MappingProxyType(
             training={**AVERAGED, "optimizer": {"name": "adamw", "weight_decay": 0.1}},
         ),
         "long": Candidate("averaged, 4,000 epochs", training={**AVERAGED, "epochs": 4000}),
+        "fast": Candidate("learning rate from 2e-3 along a cosine", training=cosine(2e-3)),
+        "slow": Candidate("learning rate from 5e-4 along a cosine", training=cosine(5e-4)),
+        "slower": Candidate("learning rate from 2.5e-4 along a cosine", training=cosine(2.5e-4)),
+        "slow-decayed": Candidate(
+            "cosine from 1e-3, decay of weights",
+            training=cosine(1e-3, name="adamw", weight_decay=0.5),
+        ),
+        "additive": Candidate(
+            "cosine from 5e-4, predictions are sums over branches",
+            {"options": ADDITIVE},
+            cosine(5e-4),
+        ),
         "deep": Candidate("averaged, 6 layers", {"num_layers": 6}, AVERAGED),
         "wide": Candidate("averaged, width 128", {"hidden_channels": 128}, AVERAGED),
         "marked": Candidate(
@@ -97,11 +120,7 @@ CANDIDATES: Mapping[str, Candidate] = MappingProxyType(
         "product-cosine": Candidate(
             "averaged, products instead of gates, learning rate along a cosine",
             {"conv": "product"},
-            {
-                **AVERAGED,
-                "optimizer": {"lr": 2e-3, "max_grad_norm": 1.0},
-                "schedule": {"name": "cosine", "warmup": 10},
-            },
+            AVERAGED | cosine(2e-3, max_grad_norm=1.0),
         ),
         "polynomial": Candidate(
             "averaged, products instead of gates, linear readouts",

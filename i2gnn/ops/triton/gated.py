@@ -17,7 +17,7 @@ from torch.nn.functional import pad
 from i2gnn.ops.reference import GRUWeights, Projection
 from i2gnn.ops.triton import gated_kernels as kernels
 from i2gnn.ops.triton.aggregate import links_of, sum_links
-from i2gnn.ops.triton.launch import beside, blocks, launch
+from i2gnn.ops.triton.launch import SideWork, blocks, launch
 from i2gnn.ops.triton.pool import sum_nodes
 from i2gnn.ops.triton.shares import programs_on, sum_shares
 from i2gnn.subgraphs.structure import Subgraphs
@@ -222,10 +222,11 @@ class _Run:
             num_stages=2,
         )
         # Both read much and compute little, so that side by side they take less time.
-        with beside(
-            grad, lambda: self._weights_grad(t, grad, h, message, grad_gates, new, partial)
-        ):
-            return sum_links(grad_message, self.subgraphs, own=grad_h)
+        side = SideWork(grad)
+        side.run(self._weights_grad, t, grad, h, message, grad_gates, new, partial)
+        result = sum_links(grad_message, self.subgraphs, own=grad_h)
+        side.join()
+        return result
 
     def _weights_grad(
         self,

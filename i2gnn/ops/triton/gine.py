@@ -5,7 +5,7 @@
     v   = relu(u W_x + q[node]) W_3 + b_3                                    mix, see `mix`
     out = elu(norm(v)) + h
 
-Kept for the backward pass are h, and in float16 a, u and v; the embedded labels z and both hidden
+Kept for the backward pass are h, a, u and v, all in float16; the embedded labels z and both hidden
 layers are computed again. The statistics of a normalisation over rows need a pass of their own.
 Those of the hidden layer a W_1, which is not kept, follow from the covariance of a.
 """
@@ -21,7 +21,7 @@ from i2gnn.ops.reference import GINELayer, NormState, Perceptron, tensors_of
 from i2gnn.ops.triton import gine_kernels as kernels
 from i2gnn.ops.triton import norm_kernels
 from i2gnn.ops.triton.aggregate import MAX_TYPES, links_of
-from i2gnn.ops.triton.launch import blocks, launch
+from i2gnn.ops.triton.launch import SideWork, blocks, launch
 from i2gnn.ops.triton.mix import Mix, fits_mix
 from i2gnn.ops.triton.norm import Norm, norm_code
 from i2gnn.ops.triton.rows import Labels, fill, filled, label_grad, rows_of
@@ -37,6 +37,10 @@ BLOCK_H = 64
 """Hidden units that are computed at once."""
 TILE = 64
 """Rows of a tile: as many as a group of four warps multiplies at once."""
+GATHER_NUMBERS, GATHER_WARPS = 1024, 4
+"""Numbers of a tile of the gather, and warps that share it."""
+GATHER_GRAD_NUMBERS, GATHER_GRAD_WARPS, GATHER_GRAD_PROGRAMS = 1024, 4, 8
+"""The same for its gradient, and programs on a processor; with many types, tiles are smaller."""
 
 
 def fits_gine_layer(h: Tensor, subgraphs: Subgraphs, layer: GINELayer) -> bool:
@@ -96,13 +100,16 @@ class FusedLayer(torch.autograd.Function):
         """The same backwards; gradients of rows are float16, times a power of two."""
         gather, perceptron, mix, norm = ctx.pieces
         grad = grad.contiguous()
+        # Gradients by rows follow from each other; those by weights come beside.
+        side = SideWork(grad)
         rows, scale, bias, of_norm = norm.backward(grad)
         of_mix: tuple[Tensor | None, ...] = (None,) * 7
         if mix is not None:
-            rows, of_mix = mix.backward(rows, scale)
+            rows, of_mix = mix.backward(rows, scale, side)
             of_mix, bias = (*of_mix, bias), None
-        rows, of_perceptron = perceptron.backward(rows, scale, bias)
-        grad_h, of_gather = gather.backward(rows, scale, grad if ctx.residual else None)
+        rows, of_perceptron = perceptron.backward(rows, scale, bias, side)
+        grad_h, of_gather = gather.backward(rows, scale, grad if ctx.residual else None, side)
+        side.join()
         return None, None, None, grad_h, *of_gather, *of_perceptron, *of_mix, *of_norm
 
 
@@ -115,7 +122,7 @@ class Gather:
     def __init__(
         self, subgraphs: Subgraphs, layer: GINELayer, edge_type: Tensor | None, h: Tensor
     ) -> None:
-        self.subgraphs, self.h = subgraphs, h
+        self.subgraphs, self.h = subgraphs, torch.empty_like(h, dtype=torch.float16)
         self.labels = Labels(layer.labels, subgraphs)
         self.widths = [h.shape[1]] + [self.labels.width] * (layer.labels is not None)
         self.part = filled(max(self.widths))
@@ -125,13 +132,14 @@ class Gather:
         self.edge_type = None if edge_type is None else edge_type.contiguous()
         self.types = 0 if self.edges is None else len(self.edges)
         self.a = rows_of(subgraphs, self.K)
-        block_r = max(1, 1024 // self.part)
+        block_r = max(1, GATHER_NUMBERS // self.part)
         for number, width in enumerate(self.widths):
             launch(
                 kernels.gather_kernel,
                 (blocks(subgraphs.num_rows, block_r),),
                 self.a[:, number * self.part :],
-                *self._part(number),
+                None if number else self.h,
+                *self._part(number, h),
                 *self._edges(number),
                 self.eps,
                 *links_of(subgraphs),
@@ -142,50 +150,69 @@ class Gather:
                 self.types,
                 **self._sizes(number, width),
                 BLOCK_R=block_r,
+                num_warps=GATHER_WARPS,
             )
 
     def backward(
-        self, grad: Tensor, scale: Tensor, add: Tensor | None
+        self, grad: Tensor, scale: Tensor, add: Tensor | None, side: SideWork
     ) -> tuple[Tensor, tuple[Tensor | None, ...]]:
         """[R, K] to [R, D], and the gradients of eps, labels and edges."""
-        subgraphs, programs = self.subgraphs, programs_on(grad.device, 8)
-        grad_parts = [torch.empty_like(self.h)]
+        programs = programs_on(grad.device, GATHER_GRAD_PROGRAMS)
+        partial = scale.new_empty(programs, self.types + 1, self.K)
+        grad_h = torch.empty_like(self.h, dtype=torch.float32)
+        of_labels: tuple[Tensor | None, Tensor | None] = (None, None)
         if self.labels.width:
-            grad_parts.append(rows_of(subgraphs, self.part))
-        partial = self.h.new_empty(programs, self.types + 1, self.K)
-        block_r = max(1, 1024 // (self.part * max(1, triton.next_power_of_2(self.types) // 4)))
-        for number, width in enumerate(self.widths):
-            launch(
-                kernels.gather_grad_kernel,
-                (programs,),
-                grad_parts[number],
-                partial[:, :, number * self.part :],
-                grad[:, number * self.part :],
-                *self._part(number),
-                *self._edges(number),
-                self.eps,
-                scale,
-                add if number == 0 else None,
-                *links_of(subgraphs),
-                None if self.edges is None else subgraphs.link_to_reverse_edge,
-                subgraphs.row_ptr,
-                subgraphs.num_rows,
-                subgraphs.num_pairs,
-                **self._sizes(number, width),
-                TYPES=self.types,
-                BLOCK_R=block_r,
-            )
-        by_type = sum_shares(partial, scale)
-        grad_labels: tuple[Tensor | None, Tensor | None] = (None, None)
-        if self.labels.width:
-            grad_labels = label_grad(grad_parts[1], self.labels, scale)
-        grad_edges = None
-        if self.edges is not None:
-            grad_edges = self._real(by_type[: self.types])
-        return grad_parts[0], (by_type[-1].sum(), *grad_labels, grad_edges)
+            of_labels = side.run(self._labels_grad, partial, grad, scale)
+        self._part_grad(0, grad_h, partial, grad, scale, add)
+        of_eps, of_edges = side.run(self._sums, partial, scale)
+        return grad_h, (of_eps, *of_labels, of_edges)
 
-    def _part(self, number: int) -> tuple[Tensor | None, ...]:
-        return (None, *self.labels.tensors) if number else (self.h, None, None, None, None)
+    def _labels_grad(
+        self, partial: Tensor, grad: Tensor, scale: Tensor
+    ) -> tuple[Tensor, Tensor | None]:
+        grad_z = rows_of(self.subgraphs, self.part)
+        self._part_grad(1, grad_z, partial, grad, scale, None)
+        return label_grad(grad_z, self.labels, scale)
+
+    def _part_grad(
+        self,
+        number: int,
+        grad_x: Tensor,
+        partial: Tensor,
+        grad: Tensor,
+        scale: Tensor,
+        add: Tensor | None,
+    ) -> None:
+        subgraphs, several = self.subgraphs, max(1, triton.next_power_of_2(self.types) // 4)
+        launch(
+            kernels.gather_grad_kernel,
+            (len(partial),),
+            grad_x,
+            partial[:, :, number * self.part :],
+            grad[:, number * self.part :],
+            *self._part(number, self.h),
+            *self._edges(number),
+            self.eps,
+            scale,
+            add,
+            *links_of(subgraphs),
+            None if self.edges is None else subgraphs.link_to_reverse_edge,
+            subgraphs.row_ptr,
+            subgraphs.num_rows,
+            subgraphs.num_pairs,
+            **self._sizes(number, self.widths[number]),
+            TYPES=self.types,
+            BLOCK_R=max(1, GATHER_GRAD_NUMBERS // (self.part * several)),
+            num_warps=GATHER_GRAD_WARPS,
+        )
+
+    def _sums(self, partial: Tensor, scale: Tensor) -> tuple[Tensor, Tensor | None]:
+        by_type = sum_shares(partial, scale)
+        of_edges = None if self.edges is None else self._real(by_type[: self.types])
+        return by_type[-1].sum(), of_edges
+
+    def _part(self, number: int, h: Tensor) -> tuple[Tensor | None, ...]:
+        return (None, *self.labels.tensors) if number else (h, None, None, None, None)
 
     def _edges(self, number: int) -> tuple[Tensor | None, Tensor | None]:
         if self.edges is None:
@@ -251,7 +278,7 @@ class TwoLayers:
         )
 
     def backward(
-        self, grad: Tensor, scale: Tensor, bias: Tensor | None
+        self, grad: Tensor, scale: Tensor, bias: Tensor | None, side: SideWork
     ) -> tuple[Tensor, tuple[Tensor | None, ...]]:
         """[R, OUT] to [R, K], and the gradients of the weights; that of the last may be known."""
         mlp, new = self.mlp, self.vectors.new_empty
@@ -315,7 +342,8 @@ class TwoLayers:
         )
         weight, shift, before = by_norm[:, : self.hidden]
         of_norm = (None, None) if mlp.norm is None else (weight, shift)
-        bias = self._sums(grad, scale)[: self.width] if bias is None else bias
+        if bias is None:
+            bias = side.run(self._sums, grad, scale)[: self.width]
         grad_in = self.gather._real(by_in[: self.hidden]).t()
         grad_out = by_out[: self.width, : self.hidden].t()
         return grad_a, (grad_in, before, *of_norm, grad_out, bias)

@@ -1,16 +1,17 @@
 """How kernels are compiled, cut into tiles and started."""
 
-import contextlib
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import torch
 import triton
 from torch import Tensor
 
-__all__ = ["INTERPRETED", "Tile", "beside", "blocks", "kernel", "launch", "tile_for"]
+__all__ = ["INTERPRETED", "SideWork", "Tile", "blocks", "kernel", "launch", "tile_for"]
+
+Result = TypeVar("Result")
 
 INTERPRETED: bool = triton.knobs.runtime.interpret
 """Whether TRITON_INTERPRET=1 was set when the kernels were defined: they then take CPU tensors."""
@@ -59,22 +60,32 @@ def launch(start: Any, grid: tuple[int, ...], like: Tensor, *arguments: Any, **s
         start[grid](like, *arguments, **sizes)
 
 
-@contextlib.contextmanager
-def beside(like: Tensor, other: Callable[[], None]) -> Iterator[None]:
-    """Runs `other` on a second stream, beside what the block launches; after it, both are done.
+class SideWork:
+    """Work on a second stream, beside what is launched meanwhile; `join` ends it.
 
-    What `other` reads and writes must exist before the block and outlive it.
+    What it reads is kept until then. What it returns is there after `join`, and not before.
     """
-    if not like.is_cuda:
-        other()
-        yield
-        return
-    here, there = torch.cuda.current_stream(like.device), _second_stream(like.device)
-    there.wait_stream(here)
-    with torch.cuda.stream(there):
-        other()
-    yield
-    here.wait_stream(there)
+
+    def __init__(self, like: Tensor) -> None:
+        self._device = like.device if like.is_cuda else None
+        self._kept: list[Any] = []
+
+    def run(self, work: Callable[..., Result], *arguments: Any) -> Result:
+        """Calls `work`, which launches kernels; they start when all before this call are done."""
+        if self._device is None:
+            return work(*arguments)
+        there = _second_stream(self._device)
+        there.wait_stream(torch.cuda.current_stream(self._device))
+        # Memory that is given back would be used again here, while it is still read there.
+        self._kept += arguments
+        with torch.cuda.stream(there):
+            return work(*arguments)
+
+    def join(self) -> None:
+        """Lets what follows wait for all work."""
+        if self._device is not None:
+            torch.cuda.current_stream(self._device).wait_stream(_second_stream(self._device))
+        self._kept.clear()
 
 
 @cache

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from i2gnn.ops.reference import NodeMix
 from i2gnn.ops.triton import mix_kernels as kernels
-from i2gnn.ops.triton.launch import launch
+from i2gnn.ops.triton.launch import SideWork, launch
 from i2gnn.ops.triton.node_states import node_states, node_states_grad
 from i2gnn.ops.triton.pool import sum_context
 from i2gnn.ops.triton.rows import Labels, fill, filled, label_grad, rows_of
@@ -60,7 +60,9 @@ class Mix:
             num_stages=1,
         )
 
-    def backward(self, grad: Tensor, scale: Tensor) -> tuple[Tensor, tuple[Tensor | None, ...]]:
+    def backward(
+        self, grad: Tensor, scale: Tensor, side: SideWork
+    ) -> tuple[Tensor, tuple[Tensor | None, ...]]:
         """[R, OUT] to the same, and the gradients of the gate and the weights, the last aside."""
         mix, OUT, M = self.mix, self.OUT, self.M
         grad_h, grad_hidden = rows_of(self.subgraphs, OUT), rows_of(self.subgraphs, M)
@@ -85,21 +87,22 @@ class Mix:
             num_warps=8,
             num_stages=2,
         )
-        by_rows, by_out = sum_shares(partial, scale)[:, : self.width, : self.hidden]
+        shares = side.run(sum_shares, partial, scale)
+        by_rows, by_out = shares[:, : self.width, : self.hidden]
         grad_q = sum_context(grad_hidden, self.subgraphs, torch.float32)[:, : self.hidden]
-        grad_states = grad_q @ mix.weight_states.t()
-        of_weights = (
-            self.states.t() @ grad_q / scale,
-            by_rows,
-            grad_q.sum(0) / scale,
-            by_out.t(),
-        )
+        by_states, by_bias = side.run(self._states_grad, grad_q, scale)
         grad_gate = rows_of(self.subgraphs, OUT) if self.labels.width else None
+        grad_states = grad_q @ mix.weight_states.t()
         node_states_grad(
             grad_h, grad_gate, grad_states, None, grad_h, self.size, self.h, self.labels
         )
-        of_gate = (None, None) if grad_gate is None else label_grad(grad_gate, self.labels, scale)
-        return grad_h, (*of_gate, *of_weights)
+        of_gate: tuple[Tensor | None, Tensor | None] = (None, None)
+        if grad_gate is not None:
+            of_gate = side.run(label_grad, grad_gate, self.labels, scale)
+        return grad_h, (*of_gate, by_states, by_rows, by_bias, by_out.t())
+
+    def _states_grad(self, grad_q: Tensor, scale: Tensor) -> tuple[Tensor, Tensor]:
+        return self.states.t() @ grad_q / scale, grad_q.sum(0) / scale
 
     def _nodes_of_rows(self) -> tuple[Tensor, Tensor, Tensor, int]:
         s = self.subgraphs

@@ -12,6 +12,7 @@ import triton.language as tl
 from i2gnn.ops.triton.gated_kernels import block, sigmoid
 from i2gnn.ops.triton.gine_kernels import embed, load_tile, store_tile
 from i2gnn.ops.triton.launch import kernel
+from i2gnn.ops.triton.pool_kernels import sum_of_node
 from i2gnn.ops.triton.tiles import load_rows, locate_rows, store_rows
 
 __all__ = ["mix_grad_kernel", "mix_kernel", "node_states_grad_kernel", "node_states_kernel"]
@@ -40,6 +41,57 @@ def gate_of_rows(
 
 
 @kernel
+def states_of_root(
+    h: tl.tensor,
+    node: tl.tensor,
+    channel: tl.tensor,
+    code: tl.tensor,
+    resistance: tl.tensor,
+    table: tl.tensor,
+    weight: tl.tensor,
+    pair_ptr: tl.tensor,
+    branch_ptr: tl.tensor,
+    branch_to_pair: tl.tensor,
+    row_ptr: tl.tensor,
+    D: tl.constexpr,
+    WIDTH: tl.constexpr,
+    J: tl.constexpr,
+    COLUMNS: tl.constexpr,
+    BLOCK_R: tl.constexpr,
+) -> Any:
+    """Means over the branches j of a root: of the mean over k, and of the rows at it and at j.
+
+    Its rows are contiguous: with d branches, the t-th belongs to its pair t // d and branch t % d.
+    """
+    first_pair = tl.load(pair_ptr + node)
+    pairs = (tl.load(pair_ptr + node + 1) - first_pair).to(tl.int32)
+    first_branch = tl.load(branch_ptr + node)
+    branches = (tl.load(branch_ptr + node + 1) - first_branch).to(tl.int32)
+    rows = pairs * branches
+    first_row = tl.load(row_ptr + first_pair).to(tl.int64)
+    mean = tl.zeros([BLOCK_R, channel.shape[0]], tl.float32)
+    at_root = tl.zeros_like(mean)
+    at_branch = tl.zeros_like(mean)
+    for begin in range(0, rows, BLOCK_R):
+        t = begin + tl.arange(0, BLOCK_R)
+        has = t < rows
+        value = load_rows(h, first_row + t, channel, has, D)
+        value *= gate_of_rows(
+            code, resistance, table, weight, first_row + t, channel, has, WIDTH, J, COLUMNS
+        )
+        second = tl.load(branch_to_pair + first_branch + t % branches, mask=has, other=-1)
+        mean += value
+        at_root += tl.where((t < branches)[:, None], value, 0.0)
+        at_branch += tl.where((second == first_pair + t // branches)[:, None], value, 0.0)
+    per_branch = tl.maximum(branches, 1).to(tl.float32)
+    return (
+        tl.sum(mean, 0) / tl.maximum(rows, 1).to(tl.float32),
+        tl.sum(at_root, 0) / per_branch,
+        tl.sum(at_branch, 0) / per_branch,
+    )
+
+
+@kernel
 def node_states_kernel(
     out: tl.tensor,
     size: tl.tensor,
@@ -64,58 +116,28 @@ def node_states_kernel(
 ) -> None:
     """out[i] = [mean over j of (mean over k, row at k = i, row at k = j), context of i].
 
-    Rows lie D numbers apart, of which WIDTH are real; states are 4 WIDTH wide.
-
-    One program per node. As a root its rows are contiguous: with d branches, the t-th belongs to
-    its pair t // d and its branch t % d. For its context it walks over the rows of a block of its
-    pairs in step; `size` takes their number.
+    Rows lie D numbers apart, of which WIDTH are real; states are 4 WIDTH wide. Two programs per
+    node, the second for the context, of whose rows `size` takes the number.
     """
     node = tl.program_id(0).to(tl.int64)
     channel = tl.arange(0, BLOCK_D)
-    first_pair = tl.load(pair_ptr + node)
-    pairs = (tl.load(pair_ptr + node + 1) - first_pair).to(tl.int32)
-    first_branch = tl.load(branch_ptr + node)
-    branches = (tl.load(branch_ptr + node + 1) - first_branch).to(tl.int32)
-    rows = pairs * branches
-    first_row = tl.load(row_ptr + first_pair).to(tl.int64)
-    mean = tl.zeros([BLOCK_R, BLOCK_D], tl.float32)
-    at_root = tl.zeros([BLOCK_R, BLOCK_D], tl.float32)
-    at_branch = tl.zeros([BLOCK_R, BLOCK_D], tl.float32)
-    for begin in range(0, rows, BLOCK_R):
-        t = begin + tl.arange(0, BLOCK_R)
-        has = t < rows
-        value = load_rows(h, first_row + t, channel, has, D)
-        value *= gate_of_rows(
-            code, resistance, table, weight, first_row + t, channel, has, WIDTH, J, COLUMNS
-        )
-        second = tl.load(branch_to_pair + first_branch + t % branches, mask=has, other=-1)
-        mean += value
-        at_root += tl.where((t < branches)[:, None], value, 0.0)
-        at_branch += tl.where((second == first_pair + t // branches)[:, None], value, 0.0)
-    per_row = tl.maximum(rows, 1).to(tl.float32)
-    per_branch = tl.maximum(branches, 1).to(tl.float32)
-    used = tl.load(pair_ptr + nodes)  # pairs after these are spare
-    stop = tl.load(node_to_pair_ptr + node + 1)
-    context = tl.zeros([BLOCK_R, BLOCK_D], tl.float32)
-    seen = tl.zeros([BLOCK_R], tl.int32)
-    for begin in range(tl.load(node_to_pair_ptr + node), stop, BLOCK_R):
-        item = begin + tl.arange(0, BLOCK_R)
-        pair = tl.load(node_to_pair + item, mask=item < stop, other=0)
-        has = (item < stop) & (pair < used)
-        first = tl.load(row_ptr + pair, mask=has, other=0)
-        count = (tl.load(row_ptr + pair + 1, mask=has, other=0) - first).to(tl.int32)
-        seen += count
-        for branch in range(tl.max(count)):
-            context += load_rows(h, first + branch, channel, branch < count, D)
-    number = tl.sum(seen, 0)
-    tl.store(size + node, number)
     real = channel < WIDTH
     at = out + node * (4 * WIDTH) + channel
-    tl.store(at, tl.sum(mean, 0) / per_row, mask=real)
-    tl.store(at + WIDTH, tl.sum(at_root, 0) / per_branch, mask=real)
-    tl.store(at + 2 * WIDTH, tl.sum(at_branch, 0) / per_branch, mask=real)
-    of_context = tl.sum(context, 0) / tl.maximum(number, 1).to(tl.float32)
-    tl.store(at + 3 * WIDTH, of_context, mask=real)
+    if tl.program_id(1) == 0:
+        mean, at_root, at_branch = states_of_root(
+            h, node, channel, code, resistance, table, weight, pair_ptr, branch_ptr,
+            branch_to_pair, row_ptr, D, WIDTH, J, COLUMNS, BLOCK_R
+        )  # fmt: skip
+        tl.store(at, mean, mask=real)
+        tl.store(at + WIDTH, at_root, mask=real)
+        tl.store(at + 2 * WIDTH, at_branch, mask=real)
+    else:
+        used = tl.load(pair_ptr + nodes)
+        context, number = sum_of_node(
+            h, node, channel, node_to_pair_ptr, node_to_pair, row_ptr, used, D, BLOCK_R
+        )
+        tl.store(size + node, number)
+        tl.store(at + 3 * WIDTH, context / tl.maximum(number, 1).to(tl.float32), mask=real)
 
 
 @kernel

@@ -15,8 +15,10 @@ from i2gnn.subgraphs.structure import Subgraphs
 __all__ = ["ReadNodes", "fits_node_states", "node_states", "node_states_grad", "read_node_states"]
 
 MAX_WIDTH, MAX_CODES = 128, 512
-TILE = 16
-"""Rows of a tile."""
+ROWS, WARPS = 16, 2
+"""Rows of a tile, and warps that share it: programs are short, so many must be under way."""
+GRAD_ROWS, GRAD_WARPS = 16, 4
+"""The same for gradients."""
 
 
 def fits_node_states(h: Tensor, gate: LabelEmbedding | None, subgraphs: Subgraphs) -> bool:
@@ -74,7 +76,7 @@ def node_states(h: Tensor, labels: Labels, width: int) -> tuple[Tensor, Tensor]:
     size = torch.empty(nodes, dtype=torch.int32, device=h.device)
     launch(
         kernels.node_states_kernel,
-        (nodes,),
+        (nodes, 2),
         out,
         size,
         h,
@@ -88,8 +90,9 @@ def node_states(h: Tensor, labels: Labels, width: int) -> tuple[Tensor, Tensor]:
         D=h.shape[1],
         WIDTH=width,
         **labels.sizes,
-        BLOCK_R=TILE,
+        BLOCK_R=ROWS,
         BLOCK_D=filled(width),
+        num_warps=WARPS,
     )
     return out, size
 
@@ -108,7 +111,7 @@ def node_states_grad(
     subgraphs, rows, width = labels.subgraphs, len(h), grad.shape[1] // 4
     launch(
         kernels.node_states_grad_kernel,
-        (blocks(rows, TILE),),
+        (blocks(rows, GRAD_ROWS),),
         grad_h,
         grad_gate,
         grad,
@@ -128,6 +131,7 @@ def node_states_grad(
         D=h.shape[1],
         WIDTH=width,
         **labels.sizes,
-        BLOCK_R=TILE,
+        BLOCK_R=GRAD_ROWS,
         BLOCK_D=filled(width),
+        num_warps=GRAD_WARPS,
     )

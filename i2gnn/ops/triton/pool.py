@@ -25,6 +25,8 @@ __all__ = [
 PART = 256
 """Members of an average group that one program adds up."""
 MAX_PARTS = 1024
+NODE_ROWS, NODE_WARPS = 8, 1
+"""Pairs of a node that one program of its context takes in step: on average, a node has few."""
 
 
 def pool_nodes(h: Tensor, subgraphs: Subgraphs, reduce: Reduce = "sum") -> Tensor:
@@ -204,8 +206,9 @@ def sum_context(
         subgraphs.pair_ptr,
         len(out),
         D=width,
-        BLOCK_R=tile.rows,
+        BLOCK_R=NODE_ROWS,
         BLOCK_D=tile.channels,
+        num_warps=NODE_WARPS,
     )
     return out
 

@@ -4,6 +4,8 @@ Items at the end of a store may be spare, that is, outside of all ranges: they g
 load is masked by what exists rather than by what is wanted, it need not wait for another load.
 """
 
+from typing import Any
+
 import triton.language as tl
 
 from i2gnn.ops.triton.launch import kernel
@@ -16,6 +18,7 @@ __all__ = [
     "spread_branches_kernel",
     "spread_nodes_kernel",
     "spread_ranges_kernel",
+    "sum_of_node",
 ]
 
 UNROLL = tl.constexpr(4)
@@ -146,6 +149,38 @@ def spread_ranges_kernel(
 
 
 @kernel
+def sum_of_node(
+    h: tl.tensor,
+    node: tl.tensor,
+    channel: tl.tensor,
+    node_to_pair_ptr: tl.tensor,
+    node_to_pair: tl.tensor,
+    row_ptr: tl.tensor,
+    used: tl.tensor,
+    D: tl.constexpr,
+    BLOCK_R: tl.constexpr,
+) -> Any:
+    """Sum of h[i,j,k] over all i and j for one node k, and their number.
+
+    It walks over the rows of a block of the node's pairs in step; pairs from `used` on are spare.
+    """
+    stop = tl.load(node_to_pair_ptr + node + 1)
+    total = tl.zeros([BLOCK_R, channel.shape[0]], tl.float32)
+    seen = tl.zeros([BLOCK_R], tl.int32)
+    for begin in range(tl.load(node_to_pair_ptr + node), stop, BLOCK_R):
+        item = begin + tl.arange(0, BLOCK_R)
+        pair = tl.load(node_to_pair + item, mask=item < stop, other=0)
+        has = (item < stop) & (pair < used)
+        first = tl.load(row_ptr + pair, mask=has, other=0)
+        count = (tl.load(row_ptr + pair + 1, mask=has, other=0) - first).to(tl.int32)
+        seen += count
+        for branch in range(0, tl.max(count), UNROLL):
+            for step in tl.static_range(UNROLL):
+                total += load_rows(h, first + branch + step, channel, branch + step < count, D)
+    return tl.sum(total, 0), tl.sum(seen, 0)
+
+
+@kernel
 def pool_context_kernel(
     out: tl.tensor,
     size: tl.tensor,
@@ -159,28 +194,14 @@ def pool_context_kernel(
     BLOCK_R: tl.constexpr,
     BLOCK_D: tl.constexpr,
 ) -> None:
-    """out[k] = sum of h[i,j,k] over all i and j, or their mean if `size` takes their number.
-
-    One program per node: it walks over the rows of a block of the node's pairs in step.
-    """
+    """out[k] = sum of h[i,j,k] over all i and j, or their mean if `size` takes their number."""
     node = tl.program_id(0).to(tl.int64)
     channel = tl.program_id(1) * BLOCK_D + tl.arange(0, BLOCK_D)
-    used = tl.load(pair_ptr + nodes)  # pairs after these are spare
-    stop = tl.load(node_to_pair_ptr + node + 1)
-    total = tl.zeros([BLOCK_R, BLOCK_D], tl.float32)
-    seen = tl.zeros([BLOCK_R], tl.int32)
-    for begin in range(tl.load(node_to_pair_ptr + node), stop, BLOCK_R):
-        item = begin + tl.arange(0, BLOCK_R)
-        pair = tl.load(node_to_pair + item, mask=item < stop, other=0)
-        has = (item < stop) & (pair < used)
-        first = tl.load(row_ptr + pair, mask=has, other=0)
-        branches = tl.load(row_ptr + pair + 1, mask=has, other=0) - first
-        seen += branches.to(tl.int32)
-        for branch in range(tl.max(branches)):
-            total += load_rows(h, first + branch, channel, branch < branches, D)
-    result = tl.sum(total, 0)
+    used = tl.load(pair_ptr + nodes)
+    result, count = sum_of_node(
+        h, node, channel, node_to_pair_ptr, node_to_pair, row_ptr, used, D, BLOCK_R
+    )
     if size is not None:
-        count = tl.sum(seen, 0)
         result /= tl.maximum(count, 1).to(tl.float32)
         tl.store(size + node, count)
     tl.store(out + node * D + channel, result, mask=channel < D)

@@ -3,6 +3,7 @@
 from typing import Any
 
 import torch
+import triton
 import triton.language as tl
 from torch import Tensor
 
@@ -14,8 +15,9 @@ IN_FLIGHT = tl.constexpr(1 if INTERPRETED else 8)
 """Shares of many numbers whose loads are in flight at once."""
 FEW_IN_FLIGHT = tl.constexpr(128)
 """The same of few numbers."""
-TOGETHER = tl.constexpr(16)
-"""Shares that `sum_shares_kernel` reads together."""
+TOGETHER, COLUMNS = 128, 16
+"""Shares that `sum_shares_kernel` reads together, and of how many numbers: few lie in a row, so
+that there are programs for all processors."""
 
 
 def programs_on(device: torch.device, per_processor: int = 1) -> int:
@@ -28,16 +30,17 @@ def programs_on(device: torch.device, per_processor: int = 1) -> int:
 def sum_shares(partial: Tensor, scale: Tensor | None = None) -> Tensor:
     """Sums over the first axis, and divides by the scale if there is one."""
     out = partial.new_empty(partial.shape[1:])
-    length, width = out.numel(), 64
+    length = out.numel()
     launch(
         sum_shares_kernel,
-        (blocks(length, width),),
+        (blocks(length, COLUMNS),),
         out,
         partial,
         scale,
         len(partial),
         length,
-        BLOCK=width,
+        BLOCK=COLUMNS,
+        TOGETHER=min(TOGETHER, triton.next_power_of_2(len(partial))),
     )
     return out
 
@@ -76,6 +79,7 @@ def sum_shares_kernel(
     programs: int,
     length: int,
     BLOCK: tl.constexpr,
+    TOGETHER: tl.constexpr,
 ) -> None:
     """out[i] = sum of partial[., i], divided by the scale."""
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
