@@ -1,7 +1,9 @@
 """Checks shared by many tests."""
 
+import contextlib
 import os
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,18 @@ def data_root() -> Path | None:
     named = os.environ.get("I2GNN_DATA")
     root = Path(named) if named else REPOSITORY.parent / "shared" / "data"
     return root if root.is_dir() else None
+
+
+@contextlib.contextmanager
+def no_waiting() -> Iterator[None]:
+    """Inside, whatever waits for the GPU is an error."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Synchronization debug mode is a prototype")
+        torch.cuda.set_sync_debug_mode("error")
+        try:
+            yield
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
 
 
 def random_graphs(

@@ -34,6 +34,7 @@ from i2gnn.nn import (
     stack_projections,
     stack_weights,
 )
+from i2gnn.nn.layers import LayerLabels, embed_layers
 from i2gnn.nn.readouts import PARTS
 from i2gnn.ops import Reduce
 from i2gnn.subgraphs import Subgraphs, as_subgraphs, extract_subgraphs
@@ -243,12 +244,15 @@ class IdentifierGNN(Network):
         """States after the last layer, [R, D]."""
         h = self._start(subgraphs)
         v = None if self.virtual_node is None else self.virtual_node.start(subgraphs)
+        labels: list[LayerLabels | None] = [None] * len(self.layers)
+        if ops.uses_kernels(h):
+            labels = list(embed_layers(self._stack, subgraphs))
         for t in range(len(self.layers)):
             if self.virtual_node is not None and v is not None:
                 h = self.virtual_node.tell(h, v, subgraphs)
                 if t < len(self.layers) - 1:
                     v = self.virtual_node.update(t, h, v, subgraphs)
-            h = self._layer(t, h, subgraphs)
+            h = self._layer(t, h, subgraphs, labels[t])
         return h
 
     def extract(
@@ -295,7 +299,7 @@ class IdentifierGNN(Network):
             and self.virtual_node is None
             and self.gate is None
             and self.parts == ("nodes",)
-            and all(self._at(t).gated is not None for t in range(len(self.layers)))
+            and all(layer.gated is not None for layer in self._stack)
         )
 
     @property
@@ -307,7 +311,7 @@ class IdentifierGNN(Network):
         """
         if self.level == "edge" or self.virtual_node is not None:
             return False
-        layers = [self._at(t) for t in range(len(self.layers))]
+        layers = self._stack
         plain = all(isinstance(layer.conv, GIN | GINE) for layer in layers)
         products = self.parts == ("nodes",) and all(map(_multiplies, layers))
         fused = plain and ops.uses_fused(next(self.parameters()))
@@ -317,7 +321,7 @@ class IdentifierGNN(Network):
         """Rows after the last layer, pooled over each subgraph, [B, D]."""
         assert self.encode_labels is not None
         self.encode_labels.check(subgraphs)
-        convs = [self._at(t).gated for t in range(len(self.layers))]
+        convs = [layer.gated for layer in self._stack]
         return ops.gated_stack(
             self.encode_labels.combinations(),
             subgraphs,
@@ -326,19 +330,18 @@ class IdentifierGNN(Network):
             self.pool,
         )
 
-    def _layer(self, t: int, h: Tensor, subgraphs: Subgraphs) -> Tensor:
+    def _layer(self, t: int, h: Tensor, subgraphs: Subgraphs, labels: LayerLabels | None) -> Tensor:
         """Layer t and, unless it is the last, what prepares its result for the next."""
-        layer = self._at(t)
+        layer = self._stack[t]
         if layer.gated and (then := self._projection(t, subgraphs)):
             h = layer.gated(h, subgraphs, then=then)
             return h
-        h = layer(h, subgraphs, subgraphs.edge_attr)
+        h = layer(h, subgraphs, subgraphs.edge_attr, labels)
         return self.injections[t](h, subgraphs) if t < len(self.injections) else h
 
-    def _at(self, t: int) -> Layer:
-        layer = self.layers[t]
-        assert isinstance(layer, Layer)
-        return layer
+    @property
+    def _stack(self) -> list[Layer]:
+        return [layer for layer in self.layers if isinstance(layer, Layer)]
 
     def _projection(self, t: int, subgraphs: Subgraphs) -> ops.Projection | None:
         """How labels enter after layer t, if they do and are all discrete."""

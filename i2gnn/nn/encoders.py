@@ -10,7 +10,14 @@ from i2gnn import ops
 from i2gnn.subgraphs.labels import label_sizes
 from i2gnn.subgraphs.structure import Subgraphs
 
-__all__ = ["InjectLabels", "LabelEncoder", "LabelGate", "stack_projections"]
+__all__ = [
+    "InjectLabels",
+    "LabelEncoder",
+    "LabelGate",
+    "embed_together",
+    "gate_together",
+    "stack_projections",
+]
 
 
 class LabelEncoder(nn.Module):
@@ -63,15 +70,8 @@ class LabelEncoder(nn.Module):
 
         Biases are added to the table, which has one row if no label is discrete.
         """
-        self.check(subgraphs)
-        table, weight = None, None
-        if self.resistance is not None:
-            weight = self.resistance.weight.t()
-            table = self.resistance.bias.unsqueeze(0)
-        if self.tables:
-            table = self.combinations() if table is None else self.combinations() + table
-        assert table is not None, "an encoder of no labels"
-        embedded = ops.LabelEmbedding(table, weight)
+        table, weight = embed_together([self], subgraphs)
+        embedded = ops.LabelEmbedding(table[0], None if weight is None else weight[0])
         return embedded if then is None else project(embedded, *then)
 
     def combinations(self) -> Tensor:
@@ -117,10 +117,38 @@ class InjectLabels(nn.Module):
         return ops.Projection(weight_h, table)
 
 
+def embed_together(encoders: Sequence[LabelEncoder], subgraphs: Subgraphs) -> ops.LabelEmbedding:
+    """What `LabelEncoder.embedding` makes, for several encoders alike, with a first axis of them.
+
+    Few operations on long tensors, where one encoder at a time would take many on short ones.
+    """
+    for encoder in encoders:
+        encoder.check(subgraphs)
+    table, weight = None, None
+    distances = [encoder.resistance for encoder in encoders if encoder.resistance is not None]
+    if distances:
+        weight = torch.stack([linear.weight.t() for linear in distances])
+        table = torch.stack([linear.bias for linear in distances]).unsqueeze(1)
+    if encoders[0].tables:
+        table = combinations(encoders) if table is None else combinations(encoders) + table
+    assert table is not None, "an encoder of no labels"
+    return ops.LabelEmbedding(table, weight)
+
+
 def project(labels: ops.LabelEmbedding, weight: Tensor, bias: Tensor) -> ops.LabelEmbedding:
-    """The embeddings times a weight, plus a bias: products on tables instead of rows."""
+    """The embeddings times a weight, plus a bias: products on tables instead of rows.
+
+    All of them may have a first axis, of several encoders.
+    """
+    product = torch.addmm if labels.table.dim() == 2 else torch.baddbmm
     of_resistance = None if labels.weight is None else labels.weight @ weight
-    return ops.LabelEmbedding(torch.addmm(bias, labels.table, weight), of_resistance)
+    return ops.LabelEmbedding(product(bias, labels.table, weight), of_resistance)
+
+
+def gate_together(gates: Sequence["LabelGate"], labels: ops.LabelEmbedding) -> ops.LabelEmbedding:
+    """What the sigmoids of several gates are taken of, with a first axis of them."""
+    weight = torch.stack([gate.linear.weight for gate in gates]).transpose(1, 2)
+    return project(labels, weight, torch.stack([gate.linear.bias for gate in gates]).unsqueeze(1))
 
 
 def combinations(encoders: Sequence[LabelEncoder]) -> Tensor:

@@ -1,19 +1,22 @@
 """One layer of a network: message passing inside subgraphs, and what the paper's models add."""
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from i2gnn import ops
 from i2gnn.nn.convs import Conv, GatedGraph
-from i2gnn.nn.encoders import LabelEncoder, LabelGate
+from i2gnn.nn.encoders import LabelEncoder, LabelGate, embed_together, gate_together
 from i2gnn.nn.norms import BatchNorm, Norm, make_norm
 from i2gnn.nn.perceptron import mlp
 from i2gnn.nn.readouts import PARTS, read_nodes
 from i2gnn.ops import Reduce
 from i2gnn.subgraphs.structure import Subgraphs
 
-__all__ = ["Layer", "MixNodeStates"]
+__all__ = ["Layer", "LayerLabels", "MixNodeStates", "embed_layers"]
 
 
 class MixNodeStates(nn.Module):
@@ -61,7 +64,7 @@ class MixNodeStates(nn.Module):
             out = module(out)
         return out
 
-    def fused(self, labels: ops.LabelEmbedding | None) -> ops.NodeMix | None:
+    def fused(self, gate: ops.LabelEmbedding | None) -> ops.NodeMix | None:
         """The weights as an op takes them; None unless it reads all parts, as means."""
         if self.parts != PARTS or self.reduce != "mean":
             return None
@@ -69,11 +72,19 @@ class MixNodeStates(nn.Module):
         assert isinstance(first, nn.Linear) and isinstance(last, nn.Linear)
         width = last.out_features
         rows, states = torch.split(first.weight.t(), [width, len(PARTS) * width])
-        gate = None
-        if self.gate is not None:
-            assert labels is not None, "a gate needs labels"
-            gate = self.gate.embedding(labels)
         return ops.NodeMix(gate, states, rows, first.bias, last.weight.t(), last.bias)
+
+
+class LayerLabels(NamedTuple):
+    """The labels of a layer as tables.
+
+    Attributes:
+        states: What stands beside the states.
+        gate: What the sigmoid of the gate of `mix` is taken of.
+    """
+
+    states: ops.LabelEmbedding | None
+    gate: ops.LabelEmbedding | None
 
 
 class Layer(nn.Module):
@@ -97,6 +108,7 @@ class Layer(nn.Module):
     Shapes:
         h: [R, conv.in_channels], less the width of z with `concat`.
         edge_attr: [E, F], or None.
+        labels: What `embed_layers` makes for this layer, if that has been done.
         returns: [R, conv.out_channels].
     """
 
@@ -124,6 +136,11 @@ class Layer(nn.Module):
         self.residual = residual
 
     @property
+    def gate(self) -> LabelGate | None:
+        """The gate of `mix`, if there is one."""
+        return None if self.mix is None else self.mix.gate
+
+    @property
     def gated(self) -> GatedGraph | None:
         """The conv, if the layer is a gated conv of equal messages and nothing else."""
         extras = (self.concat, self.mix, self.activation, self.dropout, self.residual)
@@ -132,10 +149,16 @@ class Layer(nn.Module):
             return None
         return self.conv if self.conv.root_weight is None else None
 
-    def forward(self, h: Tensor, subgraphs: Subgraphs, edge_attr: Tensor | None = None) -> Tensor:
+    def forward(
+        self,
+        h: Tensor,
+        subgraphs: Subgraphs,
+        edge_attr: Tensor | None = None,
+        labels: LayerLabels | None = None,
+    ) -> Tensor:
         """[R, in_channels] to [R, out_channels]."""
         residual = self.residual and self.conv.out_channels == h.shape[1]
-        fused = self._fused(h, subgraphs, edge_attr) if ops.uses_kernels(h) else None
+        fused = self._fused(h, subgraphs, edge_attr, labels) if ops.uses_kernels(h) else None
         if fused is not None:
             layer, edge_type = fused
             self._count_batch(subgraphs.num_rows)
@@ -159,29 +182,57 @@ class Layer(nn.Module):
         return m + h if residual else m
 
     def _fused(
-        self, h: Tensor, subgraphs: Subgraphs, edge_attr: Tensor | None
+        self,
+        h: Tensor,
+        subgraphs: Subgraphs,
+        edge_attr: Tensor | None,
+        labels: LayerLabels | None,
     ) -> tuple[ops.GINELayer, Tensor | None] | None:
         """The layer up to its activation as one op, and the types of edges; None if it is not."""
         found = self.conv.fused(edge_attr)
         if found is None:
             return None
         layer, edge_type = found
-        labels = None if self.labels is None else self.labels.embedding(subgraphs)
+        labels = embed_layers([self], subgraphs)[0] if labels is None else labels
         mix = norm = None
         if self.mix is not None:
-            mix = self.mix.fused(labels)
+            mix = self.mix.fused(labels.gate)
             if mix is None:
                 return None
         if isinstance(self.norm, BatchNorm):
             norm = self.norm.state()
             if norm is None:
                 return None
-        layer = layer._replace(
-            labels=labels if self.concat else None, mix=mix, norm=norm, activation=self.activation
-        )
+        layer = layer._replace(labels=labels.states, mix=mix, norm=norm, activation=self.activation)
         return (layer, edge_type) if ops.fits_gine_layer(h, subgraphs, layer) else None
 
     def _count_batch(self, rows: int) -> None:
         for module in self.modules():
             if isinstance(module, BatchNorm):
                 module.count(rows)
+
+
+def embed_layers(layers: Sequence[Layer], subgraphs: Subgraphs) -> list[LayerLabels]:
+    """The label tables of layers; those of layers alike are made together."""
+    alike: dict[tuple[int, bool], list[int]] = {}
+    for t, layer in enumerate(layers):
+        if layer.labels is not None:
+            alike.setdefault((layer.labels.channels, layer.gate is not None), []).append(t)
+    found = [LayerLabels(None, None)] * len(layers)
+    for (_, gated), places in alike.items():
+        encoders = [layers[t].labels for t in places]
+        labels = embed_together([encoder for encoder in encoders if encoder], subgraphs)
+        states = _unstack(labels)
+        gates: Sequence[ops.LabelEmbedding | None] = [None] * len(places)
+        if gated:
+            of_layers = [layers[t].gate for t in places]
+            gates = _unstack(gate_together([gate for gate in of_layers if gate], labels))
+        for t, of_states, of_gate in zip(places, states, gates, strict=True):
+            found[t] = LayerLabels(of_states if layers[t].concat else None, of_gate)
+    return found
+
+
+def _unstack(labels: ops.LabelEmbedding) -> list[ops.LabelEmbedding]:
+    tables, weight = labels.table.unbind(), labels.weight
+    weights = [None] * len(tables) if weight is None else weight.unbind()
+    return [ops.LabelEmbedding(*pair) for pair in zip(tables, weights, strict=True)]

@@ -43,7 +43,7 @@ def sizes_of(model: IdentifierGNN, graphs: GraphStore):
 
 def results(model: IdentifierGNN, output: Tensor) -> list[Tensor]:
     """Outputs, and the gradients of a loss in which every output has its own weight."""
-    weight = torch.linspace(-1, 1, output.numel(), dtype=output.dtype).reshape(output.shape)
+    weight = torch.linspace(-1, 1, output.numel()).to(output).reshape(output.shape)
     model.zero_grad(set_to_none=True)
     (output * weight).sum().backward()
     grads = [p.grad for p in model.parameters() if p.grad is not None]

@@ -7,7 +7,7 @@ import torch
 
 from i2gnn import extract_subgraphs, ops
 from i2gnn.ops import reference
-from tests.helpers import random_graphs
+from tests.helpers import no_waiting, random_graphs
 from tests.named_graphs import complete, cycle, path, store
 
 triton = pytest.importorskip("i2gnn.ops.triton", reason="Triton is not installed")
@@ -309,11 +309,8 @@ class TestOnGPU:
         warm, batch = graphs.batch([0, 1]), graphs.batch(range(2, 20))
         run(ops, name, warm, inputs_of(name, warm, 64), torch.float32)  # compiles
         inputs = inputs_of(name, batch, 64)
-        torch.cuda.set_sync_debug_mode("error")
-        try:
+        with no_waiting():
             run(ops, name, batch, inputs, torch.float32)
-        finally:
-            torch.cuda.set_sync_debug_mode("default")
 
     def test_kernels_are_the_default(self, monkeypatch):
         s = extract_subgraphs(SMALL, hops=1).to("cuda")

@@ -1,7 +1,6 @@
 """Steps of fixed shape do what ordinary steps do; on a GPU, replayed ones too."""
 
-import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -15,6 +14,7 @@ from i2gnn.subgraphs import Subgraphs
 from i2gnn.training import Checkpoint, TrainingConfig, capture, fit, loop
 from i2gnn.training.capture import Recording, StaticEpochs, rehearse
 from i2gnn.training.loop import CHECKPOINT, Result
+from tests.helpers import no_waiting
 from tests.training.test_loop import assert_same_run
 from tests.training.toy import make_static_model, split, subgraphs
 
@@ -234,18 +234,9 @@ def test_epochs_do_not_wait_for_the_device() -> None:
 
     epochs = StaticEpochs(data, 8, step, lambda: rehearse(model, optimizer))
     first = float(epochs.run(split().train))
-    with _no_waiting():
+    with no_waiting():
         results = [epochs.run(split().train) for _ in range(20)]
     assert float(results[-1]) < first
-
-
-@contextlib.contextmanager
-def _no_waiting() -> Iterator[None]:
-    torch.cuda.set_sync_debug_mode("error")
-    try:
-        yield
-    finally:
-        torch.cuda.set_sync_debug_mode("default")
 
 
 @pytest.mark.gpu

@@ -37,9 +37,9 @@ BLOCK_H = 64
 """Hidden units that are computed at once."""
 TILE = 64
 """Rows of a tile: as many as a group of four warps multiplies at once."""
-GATHER_NUMBERS, GATHER_WARPS = 1024, 4
+GATHER_NUMBERS, GATHER_WARPS = 1024, 2
 """Numbers of a tile of the gather, and warps that share it."""
-GATHER_GRAD_NUMBERS, GATHER_GRAD_WARPS, GATHER_GRAD_PROGRAMS = 1024, 4, 8
+GATHER_GRAD_NUMBERS, GATHER_GRAD_WARPS, GATHER_GRAD_PROGRAMS = 512, 1, 16
 """The same for its gradient, and programs on a processor; with many types, tiles are smaller."""
 
 
@@ -132,26 +132,32 @@ class Gather:
         self.edge_type = None if edge_type is None else edge_type.contiguous()
         self.types = 0 if self.edges is None else len(self.edges)
         self.a = rows_of(subgraphs, self.K)
-        block_r = max(1, GATHER_NUMBERS // self.part)
-        for number, width in enumerate(self.widths):
-            launch(
-                kernels.gather_kernel,
-                (blocks(subgraphs.num_rows, block_r),),
-                self.a[:, number * self.part :],
-                None if number else self.h,
-                *self._part(number, h),
-                *self._edges(number),
-                self.eps,
-                *links_of(subgraphs),
-                subgraphs.link_to_edge,
-                subgraphs.row_ptr,
-                subgraphs.num_rows,
-                subgraphs.num_pairs,
-                self.types,
-                **self._sizes(number, width),
-                BLOCK_R=block_r,
-                num_warps=GATHER_WARPS,
-            )
+        side = SideWork(h)
+        if self.labels.width:
+            side.run(self._gather, 1, h)
+        self._gather(0, h)
+        side.join()
+
+    def _gather(self, number: int, h: Tensor) -> None:
+        subgraphs, block_r = self.subgraphs, max(1, GATHER_NUMBERS // self.part)
+        launch(
+            kernels.gather_kernel,
+            (blocks(subgraphs.num_rows, block_r),),
+            self.a[:, number * self.part :],
+            None if number else self.h,
+            *self._part(number, h),
+            *self._edges(number),
+            self.eps,
+            *links_of(subgraphs),
+            subgraphs.link_to_edge,
+            subgraphs.row_ptr,
+            subgraphs.num_rows,
+            subgraphs.num_pairs,
+            self.types,
+            **self._sizes(number),
+            BLOCK_R=block_r,
+            num_warps=GATHER_WARPS,
+        )
 
     def backward(
         self, grad: Tensor, scale: Tensor, add: Tensor | None, side: SideWork
@@ -200,7 +206,7 @@ class Gather:
             subgraphs.row_ptr,
             subgraphs.num_rows,
             subgraphs.num_pairs,
-            **self._sizes(number, self.widths[number]),
+            **self._sizes(number),
             TYPES=self.types,
             BLOCK_R=max(1, GATHER_GRAD_NUMBERS // (self.part * several)),
             num_warps=GATHER_GRAD_WARPS,
@@ -219,10 +225,10 @@ class Gather:
             return None, None
         return self.edges[:, sum(self.widths[:number]) :], self.edge_type
 
-    def _sizes(self, number: int, width: int) -> dict[str, int]:
+    def _sizes(self, number: int) -> dict[str, int]:
         of_labels = self.labels.sizes if number else {"J": 0, "COLUMNS": 0}
         return {
-            "D": width,
+            "D": self.widths[number],
             "K": self.K,
             "EDGE_WIDTH": sum(self.widths),
             "BLOCK_D": self.part,
@@ -298,9 +304,9 @@ class TwoLayers:
             **self._sizes(),
             BLOCK_H=self.block_h,
             BLOCK_R=2 * TILE,
-            STAGES=2,
+            STAGES=3,
             num_warps=8,
-            num_stages=2,
+            num_stages=3,
         )
         by_in, by_out = new(self.H, self.K), new(self.OUT, self.H)
         by_norm = new(3, self.H)
@@ -362,7 +368,7 @@ class TwoLayers:
                 self.a,
                 *self._rows(),
                 K=self.K,
-                BLOCK_R=TILE // 2,
+                BLOCK_R=TILE,
                 num_warps=8,
             )
             gram, spread = sum_shares(partial), new(self.H, self.K)

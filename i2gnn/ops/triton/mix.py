@@ -44,7 +44,7 @@ class Mix:
         self.out = rows_of(subgraphs, self.OUT)
         launch(
             kernels.mix_kernel,
-            (programs_on(h.device, 2),),
+            (programs_on(h.device, 3),),
             self.out,
             h,
             self.q,
@@ -82,7 +82,7 @@ class Mix:
             *self._nodes_of_rows(),
             D=OUT,
             M=M,
-            BLOCK_R=TILE,
+            BLOCK_R=2 * TILE,
             STAGES=2,
             num_warps=8,
             num_stages=2,

@@ -15,9 +15,9 @@ from i2gnn.subgraphs.structure import Subgraphs
 __all__ = ["ReadNodes", "fits_node_states", "node_states", "node_states_grad", "read_node_states"]
 
 MAX_WIDTH, MAX_CODES = 128, 512
-ROWS, WARPS = 16, 2
+ROWS, WARPS = 4, 1
 """Rows of a tile, and warps that share it: programs are short, so many must be under way."""
-GRAD_ROWS, GRAD_WARPS = 16, 4
+GRAD_ROWS, GRAD_WARPS = 8, 2
 """The same for gradients."""
 
 

@@ -25,7 +25,7 @@ __all__ = [
 PART = 256
 """Members of an average group that one program adds up."""
 MAX_PARTS = 1024
-NODE_ROWS, NODE_WARPS = 8, 1
+NODE_ROWS, NODE_WARPS = 4, 1
 """Pairs of a node that one program of its context takes in step: on average, a node has few."""
 
 

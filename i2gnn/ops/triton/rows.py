@@ -62,7 +62,7 @@ def label_grad(grad: Tensor, labels: Labels, scale: Tensor) -> tuple[Tensor, Ten
     """Gradients of table and weight from those of the embeddings, [R, D] scaled float16."""
     D, J = grad.shape[1], labels.sizes["J"]
     block_c = min(64, filled(labels.codes))
-    several, programs = blocks(labels.codes, block_c), programs_on(grad.device)
+    several, programs = blocks(labels.codes, block_c), programs_on(grad.device, 2)
     partial = scale.new_empty(programs, several, block_c + 16, D)
     launch(
         kernels.label_grad_kernel,

@@ -41,6 +41,7 @@ def sum_shares(partial: Tensor, scale: Tensor | None = None) -> Tensor:
         length,
         BLOCK=COLUMNS,
         TOGETHER=min(TOGETHER, triton.next_power_of_2(len(partial))),
+        num_warps=8,
     )
     return out
 
