@@ -10,7 +10,7 @@ from i2gnn import ops
 from i2gnn.graphs.raw import Level
 from i2gnn.models.base import check_choice
 from i2gnn.models.ego_nets import EgoNetNetwork
-from i2gnn.nn import LabelEncoder, LabelGate, Norm, make_conv, make_norm, mlp
+from i2gnn.nn import GatedGraph, LabelEncoder, LabelGate, Norm, make_conv, make_norm, mlp
 from i2gnn.ops import Reduce
 from i2gnn.subgraphs import Subgraphs
 from i2gnn.subgraphs.drop import draw_roots, select_roots
@@ -279,6 +279,11 @@ class GNNAKPlain(EgoNetNetwork):
         )
         self.lifts = nn.ModuleList(Lift(width, width) for _ in range(num_layers - 1))
         self.pools = nn.ModuleList(GatedPool(width, pool) for _ in range(num_layers + 1))
+
+    @property
+    def static_shapes(self) -> bool:
+        """Whether training steps can be recorded: those of gated layers."""
+        return self.level != "edge" and all(isinstance(conv, GatedGraph) for conv in self.convs)
 
     def forward(self, batch: Any) -> Tensor:
         """Predictions at the model's level, [N | E | G, out_channels]."""

@@ -16,6 +16,7 @@ from i2gnn.nn import (
     ConcatEncoder,
     EdgeReadout,
     FeatureEncoder,
+    GatedGraph,
     GraphReadout,
     InjectLabels,
     LabelEncoder,
@@ -304,18 +305,16 @@ class IdentifierGNN(Network):
 
     @property
     def static_shapes(self) -> bool:
-        """Whether training steps can be recorded: those of gated, GIN and GINE layers in kernels.
+        """Whether training steps can be recorded: those of gated, product, GIN and GINE layers.
 
-        Batch normalisation leaves spare rows out only in fused layers. Layers of products can be
-        recorded where nothing else is around them.
+        Batch normalisation leaves spare rows out only in fused layers, and these alone have node
+        states; nothing else but a sum over nodes may then read the rows.
         """
         if self.level == "edge" or self.virtual_node is not None:
             return False
-        layers = self._stack
-        plain = all(isinstance(layer.conv, GIN | GINE) for layer in layers)
-        products = self.parts == ("nodes",) and all(map(_multiplies, layers))
-        fused = plain and ops.uses_fused(next(self.parameters()))
-        return self.sees_labels_alone or products or fused
+        if all(isinstance(layer.conv, GIN | GINE) for layer in self._stack):
+            return ops.uses_fused(next(self.parameters()))
+        return self.parts == ("nodes",) and all(map(_keeps_rows_apart, self._stack))
 
     def _label_stack(self, subgraphs: Subgraphs) -> Tensor:
         """Rows after the last layer, pooled over each subgraph, [B, D]."""
@@ -412,10 +411,10 @@ class IdentifierGNN(Network):
         return result
 
 
-def _multiplies(layer: Layer) -> bool:
-    """Whether a layer is products, and nothing that needs to know which rows are spare."""
-    plain = isinstance(layer.conv, ProductConv) and layer.conv.root_weight is None
-    return plain and layer.mix is None and isinstance(layer.norm, nn.Identity)
+def _keeps_rows_apart(layer: Layer) -> bool:
+    """Whether rows meet in sums over links alone, so that it need not know which are spare."""
+    apart = layer.mix is None and isinstance(layer.norm, nn.Identity)
+    return apart and isinstance(layer.conv, GatedGraph | ProductConv)
 
 
 def _ends(nodes: Tensor, graphs: GraphStore) -> Tensor:

@@ -94,6 +94,17 @@ CANDIDATES: Mapping[str, Candidate] = MappingProxyType(
         "fast": Candidate("learning rate from 2e-3 along a cosine", training=cosine(2e-3)),
         "slow": Candidate("learning rate from 5e-4 along a cosine", training=cosine(5e-4)),
         "slower": Candidate("learning rate from 2.5e-4 along a cosine", training=cosine(2.5e-4)),
+        "slow-long": Candidate(
+            "learning rate from 5e-4 along a cosine, 4,000 epochs",
+            training=cosine(5e-4) | {"epochs": 4000},
+        ),
+        "slow-deep": Candidate(
+            "learning rate from 5e-4 along a cosine, 6 layers", {"num_layers": 6}, cosine(5e-4)
+        ),
+        "lightly-decayed": Candidate(
+            "cosine from 1e-3, little decay of weights",
+            training=cosine(1e-3, name="adamw", weight_decay=0.05),
+        ),
         "slow-decayed": Candidate(
             "cosine from 1e-3, decay of weights",
             training=cosine(1e-3, name="adamw", weight_decay=0.5),

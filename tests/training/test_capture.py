@@ -1,5 +1,6 @@
 """Steps of fixed shape do what ordinary steps do; on a GPU, replayed ones too."""
 
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,14 +10,14 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from i2gnn.models import I2GNN
+from i2gnn.models import I2GNN, IDGNN, MPNN, GNNAKPlain, Network, SubgraphMPNN
 from i2gnn.subgraphs import Subgraphs
 from i2gnn.training import Checkpoint, TrainingConfig, capture, fit, loop
 from i2gnn.training.capture import Recording, StaticEpochs, rehearse
 from i2gnn.training.loop import CHECKPOINT, Result
 from tests.helpers import no_waiting
 from tests.training.test_loop import assert_same_run
-from tests.training.toy import make_static_model, split, subgraphs
+from tests.training.toy import graphs_with_targets, make_static_model, split, subgraphs
 
 GPU = [
     pytest.mark.gpu,
@@ -93,16 +94,22 @@ def test_static_steps_equal_ordinary_ones(device: str, level: str, changes: Any)
     assert_static_equals_ordinary(make, data, device, **changes)
 
 
-@pytest.mark.parametrize("conv", ["gated", "product"])
 @pytest.mark.parametrize("level", ["node", "graph"])
-def test_static_steps_of_a_whole_model(device: str, level: str, conv: str) -> None:
-    data = subgraphs(level)
-
-    def make() -> nn.Module:
+@pytest.mark.parametrize(
+    ("kind", "conv"),
+    [
+        *itertools.product([MPNN, IDGNN, SubgraphMPNN, I2GNN], ["gated", "product"]),
+        (GNNAKPlain, "gated"),
+    ],
+)
+def test_static_steps_of_a_whole_model(device: str, kind: Any, level: str, conv: str) -> None:
+    def make() -> Network:
         torch.manual_seed(1)
-        return I2GNN(hidden_channels=16, num_layers=2, hops=1, level=level, conv=conv)
+        model: Network = kind(hidden_channels=16, num_layers=2, hops=1, level=level, conv=conv)
+        return model
 
     assert make().static_shapes
+    data = make().extract(graphs_with_targets(level))
     assert_static_equals_ordinary(make, data, device, epochs=2)
 
 

@@ -72,13 +72,16 @@ def make_static_model(
         return StaticModel(data, out_channels, dropout, level)
 
 
-def subgraphs(level: str = "node", count: int = 40) -> Subgraphs:
+def graphs_with_targets(level: str = "node", count: int = 40) -> GraphStore:
     """Random graphs, the first of them empty; the target is the degree, or the number of nodes."""
     graphs = random_graphs(count, nodes=(0, 9))
     y = graphs.degree if level == "node" else graphs.sizes["node"]
-    return extract_subgraphs(
-        graphs.with_targets(y.float(), "node" if level == "node" else "graph"), hops=1
-    )
+    return graphs.with_targets(y.float(), "node" if level == "node" else "graph")
+
+
+def subgraphs(level: str = "node", count: int = 40) -> Subgraphs:
+    """The ego-nets of `graphs_with_targets`."""
+    return extract_subgraphs(graphs_with_targets(level, count), hops=1)
 
 
 def stars(count: int = 40) -> GraphStore:
