@@ -1,6 +1,7 @@
 """One network for every number of identifiers."""
 
 import os
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -248,6 +249,9 @@ class IdentifierGNN(Network):
         labels: list[LayerLabels | None] = [None] * len(self.layers)
         if ops.uses_kernels(h):
             labels = list(embed_layers(self._stack, subgraphs))
+            fused = self._fused(h, subgraphs, labels)
+            if fused is not None:
+                return ops.gine_layers(h, subgraphs, *fused)
         for t in range(len(self.layers)):
             if self.virtual_node is not None and v is not None:
                 h = self.virtual_node.tell(h, v, subgraphs)
@@ -337,6 +341,25 @@ class IdentifierGNN(Network):
             return h
         h = layer(h, subgraphs, subgraphs.edge_attr, labels)
         return self.injections[t](h, subgraphs) if t < len(self.injections) else h
+
+    def _fused(
+        self, h: Tensor, subgraphs: Subgraphs, labels: Sequence[LayerLabels | None]
+    ) -> tuple[list[ops.GINELayer], Tensor | None] | None:
+        """All layers as an op takes them, and the types of edges; None if nothing else will do."""
+        if self.virtual_node is not None or self.injections:
+            return None
+        layers, edge_type, width = [], None, h.shape[1]
+        for layer, of_labels in zip(self._stack, labels, strict=True):
+            if layer.drops:
+                return None
+            fused = layer.fused(h, width, subgraphs, subgraphs.edge_attr, of_labels)
+            if fused is None:
+                return None
+            layers.append(fused[0])
+            edge_type, width = fused[1], layer.conv.out_channels
+        for layer in self._stack:
+            layer.count_batch(subgraphs.num_rows)
+        return layers, edge_type
 
     @property
     def _stack(self) -> list[Layer]:

@@ -157,15 +157,13 @@ class Layer(nn.Module):
         labels: LayerLabels | None = None,
     ) -> Tensor:
         """[R, in_channels] to [R, out_channels]."""
-        residual = self.residual and self.conv.out_channels == h.shape[1]
-        fused = self._fused(h, subgraphs, edge_attr, labels) if ops.uses_kernels(h) else None
+        fused = None
+        if ops.uses_kernels(h):
+            fused = self.fused(h, h.shape[1], subgraphs, edge_attr, labels)
         if fused is not None:
-            layer, edge_type = fused
-            self._count_batch(subgraphs.num_rows)
-            drops = self.dropout > 0 and self.training
-            layer = layer._replace(residual=residual and not drops)
-            m = ops.gine_layer(h, subgraphs, layer, edge_type)
-            if not drops:
+            self.count_batch(subgraphs.num_rows)
+            m = ops.gine_layer(h, subgraphs, *fused)
+            if not self.drops:
                 return m
         else:
             z = self.labels(subgraphs) if self.labels is not None and self.concat else None
@@ -179,16 +177,25 @@ class Layer(nn.Module):
                 m = functional.elu(m)
         if self.dropout:
             m = functional.dropout(m, self.dropout, self.training)
-        return m + h if residual else m
+        return m + h if self._adds_input(h.shape[1]) else m
 
-    def _fused(
+    @property
+    def drops(self) -> bool:
+        """Whether dropout sets numbers to zero now."""
+        return self.dropout > 0 and self.training
+
+    def fused(
         self,
-        h: Tensor,
+        like: Tensor,
+        width: int,
         subgraphs: Subgraphs,
         edge_attr: Tensor | None,
         labels: LayerLabels | None,
     ) -> tuple[ops.GINELayer, Tensor | None] | None:
-        """The layer up to its activation as one op, and the types of edges; None if it is not."""
+        """The layer as one op, and the types of edges; None if it is not.
+
+        What comes behind a dropout is left out. The input would be `like`, and `width` wide.
+        """
         found = self.conv.fused(edge_attr)
         if found is None:
             return None
@@ -203,13 +210,23 @@ class Layer(nn.Module):
             norm = self.norm.state()
             if norm is None:
                 return None
-        layer = layer._replace(labels=labels.states, mix=mix, norm=norm, activation=self.activation)
-        return (layer, edge_type) if ops.fits_gine_layer(h, subgraphs, layer) else None
+        layer = layer._replace(
+            labels=labels.states,
+            mix=mix,
+            norm=norm,
+            activation=self.activation,
+            residual=self._adds_input(width) and not self.drops,
+        )
+        return (layer, edge_type) if ops.fits_gine_layer(like, subgraphs, layer, width) else None
 
-    def _count_batch(self, rows: int) -> None:
+    def count_batch(self, rows: int) -> None:
+        """Counts a batch in the state of all normalisations."""
         for module in self.modules():
             if isinstance(module, BatchNorm):
                 module.count(rows)
+
+    def _adds_input(self, width: int) -> bool:
+        return self.residual and self.conv.out_channels == width
 
 
 def embed_layers(layers: Sequence[Layer], subgraphs: Subgraphs) -> list[LayerLabels]:

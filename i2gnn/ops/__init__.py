@@ -5,7 +5,7 @@ picks by the device and type of its input, unless `backend` says otherwise.
 """
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from functools import cache
 from importlib.util import find_spec
@@ -44,6 +44,7 @@ __all__ = [
     "gated_layer",
     "gated_stack",
     "gine_layer",
+    "gine_layers",
     "gru_update",
     "lookup",
     "node_states",
@@ -405,31 +406,58 @@ def gine_layer(
         edge_type: [E], integers below T.
         returns: [R, D'].
     """
+    return gine_layers(h, subgraphs, [layer], edge_type)
+
+
+def gine_layers(
+    h: Tensor, subgraphs: Subgraphs, layers: Sequence[GINELayer], edge_type: Tensor | None = None
+) -> Tensor:
+    """Several layers, one after the other; see `gine_layer`.
+
+    On a GPU, gradients by the weights of a layer are computed beside those of the layer below.
+    """
     _check_length("h", h, subgraphs.num_rows)
-    if (layer.edges is None) != (edge_type is None):
-        raise ValueError("edges, a table with one row per type, and edge_type need each other")
+    for layer in layers:
+        if (layer.edges is None) != (edge_type is None):
+            raise ValueError("edges, a table with one row per type, and edge_type need each other")
+        if layer.mix is not None:
+            _check_complete("mix", subgraphs)
     if edge_type is not None:
         _check_indices("edge_type", edge_type, subgraphs.num_edges)
-    if layer.mix is not None:
-        _check_complete("mix", subgraphs)
-    if not fits_gine_layer(h, subgraphs, layer):
-        return reference.gine_layer(h, subgraphs, layer, edge_type)
-    if uses_fused(h):
+    widths = [h.shape[1], *(layer.mlp.weight_out.shape[1] for layer in layers)]
+    fitting = [fits_gine_layer(h, subgraphs, *pair) for pair in zip(layers, widths, strict=False)]
+    if all(fitting) and uses_fused(h):
         from i2gnn.ops import triton
 
-        return triton.gine_layer(h, subgraphs, layer, edge_type)
-    from i2gnn.ops import cpu
+        return triton.gine_layers(h, subgraphs, layers, edge_type)
+    for layer, fits in zip(layers, fitting, strict=True):
+        if not fits:
+            h = reference.gine_layer(h, subgraphs, layer, edge_type)
+        elif uses_fused(h):
+            h = gine_layers(h, subgraphs, [layer], edge_type)
+        else:
+            from i2gnn.ops import cpu
 
-    return cpu.gine_layer(h, subgraphs, layer, edge_type)
+            h = cpu.gine_layer(h, subgraphs, layer, edge_type)
+    return h
 
 
-def fits_gine_layer(h: Tensor, subgraphs: Subgraphs, layer: GINELayer) -> bool:
-    """Whether fused kernels would run `gine_layer`, rather than plain PyTorch."""
+def fits_gine_layer(
+    h: Tensor, subgraphs: Subgraphs, layer: GINELayer, width: int | None = None
+) -> bool:
+    """Whether fused kernels would run `gine_layer`, rather than plain PyTorch.
+
+    Args:
+        h: States, or others like them, of which only `width` is different.
+        subgraphs: Where they live.
+        layer: Weights and options.
+        width: Of the states.
+    """
     if not uses_fused(h):
         return _use_whole_roots(h, subgraphs)
     from i2gnn.ops import triton
 
-    return triton.fits_gine_layer(h, subgraphs, layer)
+    return triton.fits_gine_layer(h.shape[1] if width is None else width, subgraphs, layer)
 
 
 def uses_fused(h: Tensor) -> bool:

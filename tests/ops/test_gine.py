@@ -262,6 +262,27 @@ def test_same_result_every_time(device):  # noqa: F811
     assert all(torch.equal(a, b) for a, b in zip(once, again, strict=True))
 
 
+def test_several_layers_at_once_are_one_after_the_other(device):  # noqa: F811
+    """Bit by bit, though gradients by weights come on a second stream, and later."""
+    subgraphs = small_subgraphs(device)
+    kinds = types(subgraphs, TYPES)
+    made = [make_layer(subgraphs, 16, **LAYERS["all"]) for _ in range(3)]
+    h = draw_rows(subgraphs.num_rows, 16).to(device).requires_grad_()
+    found = []
+    for together in (True, False):
+        layers = [convert(layer, lambda t: t.detach().clone().to(device)) for layer in made]
+        weights = [t.requires_grad_() for layer in layers for t in flatten(layer)]
+        with ops.backend("triton"):
+            if together:
+                out = ops.gine_layers(h, subgraphs, layers, kinds)
+            else:
+                out = h
+                for layer in layers:
+                    out = ops.gine_layer(out, subgraphs, layer, kinds)
+            found.append([out, *torch.autograd.grad(out.square().sum(), [h, *weights])])
+    assert all(torch.equal(a, b) for a, b in zip(*found, strict=True))
+
+
 def test_exact_float32_is_not_fused():
     """Kernels of TF32's precision must not run unless that was allowed."""
     subgraphs = small_subgraphs("cpu")

@@ -7,7 +7,7 @@ runs the kernels on CPU tensors, slowly, for tests.
 
 from i2gnn.ops.triton.aggregate import aggregate
 from i2gnn.ops.triton.gated import fits_gated_stack, gated_stack
-from i2gnn.ops.triton.gine import fits_gine_layer, gine_layer
+from i2gnn.ops.triton.gine import fits_gine_layer, gine_layers
 from i2gnn.ops.triton.launch import INTERPRETED
 from i2gnn.ops.triton.lookup import lookup
 from i2gnn.ops.triton.node_states import fits_node_states, read_node_states
@@ -27,7 +27,7 @@ __all__ = [
     "fits_gine_layer",
     "fits_node_states",
     "gated_stack",
-    "gine_layer",
+    "gine_layers",
     "lookup",
     "pool_branches",
     "pool_context",

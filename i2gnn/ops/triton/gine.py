@@ -1,4 +1,4 @@
-"""A whole GIN or GINE layer, with everything that may follow it, in fused kernels.
+"""Whole GIN or GINE layers, with everything that may follow them, in fused kernels.
 
     a   = (1 + eps) [h, z] + sum over neighbours of relu([h, z] + edge)      gather
     u   = relu(norm(a W_1 + b_1)) W_2 + b_2                                  perceptron
@@ -10,6 +10,8 @@ layers are computed again. The statistics of a normalisation over rows need a pa
 Those of the hidden layer a W_1, which is not kept, follow from the covariance of a.
 """
 
+import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -28,7 +30,7 @@ from i2gnn.ops.triton.rows import Labels, fill, filled, label_grad, rows_of
 from i2gnn.ops.triton.shares import programs_on, sum_shares
 from i2gnn.subgraphs.structure import Subgraphs
 
-__all__ = ["fits_gine_layer", "gine_layer"]
+__all__ = ["fits_gine_layer", "gine_layers"]
 
 MAX_INPUT, MAX_HIDDEN, MAX_OUTPUT = 128, 256, 64
 """Widths up to which the weights of a perceptron fit into the memory of a processor."""
@@ -43,9 +45,9 @@ GATHER_GRAD_NUMBERS, GATHER_GRAD_WARPS, GATHER_GRAD_PROGRAMS = 512, 1, 16
 """The same for its gradient, and programs on a processor; with many types, tiles are smaller."""
 
 
-def fits_gine_layer(h: Tensor, subgraphs: Subgraphs, layer: GINELayer) -> bool:
+def fits_gine_layer(width: int, subgraphs: Subgraphs, layer: GINELayer) -> bool:
     """Whether the kernels can take these widths, this many types and this many rows."""
-    rows, parts = subgraphs.num_rows, [h.shape[1]]
+    rows, parts = subgraphs.num_rows, [width]
     tables = [e.table for e in (layer.labels, layer.mix and layer.mix.gate) if e]
     if layer.labels is not None:
         parts.append(layer.labels.table.shape[1])
@@ -61,56 +63,92 @@ def fits_gine_layer(h: Tensor, subgraphs: Subgraphs, layer: GINELayer) -> bool:
     )
 
 
-def gine_layer(
-    h: Tensor, subgraphs: Subgraphs, layer: GINELayer, edge_type: Tensor | None
+def gine_layers(
+    h: Tensor, subgraphs: Subgraphs, layers: Sequence[GINELayer], edge_type: Tensor | None
 ) -> Tensor:
-    """See `i2gnn.ops.gine_layer`."""
-    result: Tensor = FusedLayer.apply(  # type: ignore[no-untyped-call]
-        subgraphs, layer, edge_type, h, *tensors_of(layer)
+    """See `i2gnn.ops.gine_layers`."""
+    tensors = [tensor for layer in layers for tensor in tensors_of(layer)]
+    result: Tensor = FusedLayers.apply(  # type: ignore[no-untyped-call]
+        subgraphs, layers, edge_type, h, *tensors
     )
     return result
 
 
-class FusedLayer(torch.autograd.Function):
-    """[R, D] to [R, D']; the tensors of the layer are given again, so that they get gradients."""
+class FusedLayers(torch.autograd.Function):
+    """[R, D] to [R, D']; the tensors of the layers are given again, so that they get gradients."""
 
     @staticmethod
     def forward(
         ctx: Any,
         subgraphs: Subgraphs,
-        layer: GINELayer,
+        layers: Sequence[GINELayer],
         edge_type: Tensor | None,
         h: Tensor,
         *tensors: Tensor | None,
     ) -> Tensor:
-        """Runs the pieces one after the other; each keeps what it needs."""
+        """One layer after the other; each keeps what it needs."""
         h = h.contiguous()
-        gather = Gather(subgraphs, layer, edge_type, h)
-        perceptron = TwoLayers(subgraphs, layer.mlp, gather)
-        mix = Mix(subgraphs, layer.mix, perceptron.out) if layer.mix is not None else None
-        last = perceptron.out if mix is None else mix.out
-        norm = Norm(subgraphs, layer.norm, last, layer.mlp.weight_out.shape[1], layer.activation)
-        ctx.pieces = gather, perceptron, mix, norm
-        ctx.residual = layer.residual
-        return norm.forward(h if layer.residual else None)
+        ctx.layers = []
+        for layer in layers:
+            made = FusedLayer(subgraphs, layer, edge_type, h)
+            ctx.layers.append(made)
+            h = made.forward(h)
+        return h
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        """The same backwards; gradients of rows are float16, times a power of two."""
-        gather, perceptron, mix, norm = ctx.pieces
-        grad = grad.contiguous()
-        # Gradients by rows follow from each other; those by weights come beside.
-        side = SideWork(grad)
-        rows, scale, bias, of_norm = norm.backward(grad)
+        """The same backwards.
+
+        Gradients by rows follow from each other; those by weights come beside, and may take until
+        the next layer is through.
+        """
+        grad, found = grad.contiguous(), list[tuple[Tensor | None, ...]]()
+        before = SideWork(grad)
+        for layer in reversed(ctx.layers):
+            side = SideWork(grad)
+            grad, of_layer = layer.backward(grad, side)
+            found.insert(0, of_layer)
+            before.join()
+            before = side
+        before.join()
+        return None, None, None, grad, *itertools.chain(*found)
+
+
+class FusedLayer:
+    """The pieces of a layer."""
+
+    def __init__(
+        self, subgraphs: Subgraphs, layer: GINELayer, edge_type: Tensor | None, h: Tensor
+    ) -> None:
+        self.gather = Gather(subgraphs, layer, edge_type, h)
+        self.perceptron = TwoLayers(subgraphs, layer.mlp, self.gather)
+        last = self.perceptron.out
+        self.mix = None if layer.mix is None else Mix(subgraphs, layer.mix, last)
+        last = last if self.mix is None else self.mix.out
+        width = layer.mlp.weight_out.shape[1]
+        self.norm = Norm(subgraphs, layer.norm, last, width, layer.activation)
+        self.residual = layer.residual
+
+    def forward(self, h: Tensor) -> Tensor:
+        """The result, [R, D]."""
+        return self.norm.forward(h if self.residual else None)
+
+    def backward(self, grad: Tensor, side: SideWork) -> tuple[Tensor, tuple[Tensor | None, ...]]:
+        """Gradient by h, and those by the tensors of the layer, which are there after a join.
+
+        Inside, gradients of rows are float16, times a power of two.
+        """
+        rows, scale, total, of_norm = self.norm.backward(grad)
+        bias: Tensor | None = total  # the gradient of the last bias, which may be that of the mix
         of_mix: tuple[Tensor | None, ...] = (None,) * 7
-        if mix is not None:
-            rows, of_mix = mix.backward(rows, scale, side)
-            of_mix, bias = (*of_mix, bias), None
-        rows, of_perceptron = perceptron.backward(rows, scale, bias, side)
-        grad_h, of_gather = gather.backward(rows, scale, grad if ctx.residual else None, side)
-        side.join()
-        return None, None, None, grad_h, *of_gather, *of_perceptron, *of_mix, *of_norm
+        if self.mix is not None:
+            rows, of_mix = self.mix.backward(rows, scale, side)
+            of_mix, bias = (*of_mix, total), None
+        rows, of_perceptron = self.perceptron.backward(rows, scale, bias, side)
+        added = grad if self.residual else None
+        grad_h, of_gather = self.gather.backward(rows, scale, added, side)
+        return grad_h, (*of_gather, *of_perceptron, *of_mix, *of_norm)
 
 
 class Gather:

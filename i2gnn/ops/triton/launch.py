@@ -69,6 +69,7 @@ class SideWork:
     def __init__(self, like: Tensor) -> None:
         self._device = like.device if like.is_cuda else None
         self._kept: list[Any] = []
+        self._done: torch.cuda.Event | None = None
 
     def run(self, work: Callable[..., Result], *arguments: Any) -> Result:
         """Calls `work`, which launches kernels; they start when all before this call are done."""
@@ -79,12 +80,14 @@ class SideWork:
         # Memory that is given back would be used again here, while it is still read there.
         self._kept += arguments
         with torch.cuda.stream(there):
-            return work(*arguments)
+            result = work(*arguments)
+        self._done = there.record_event()
+        return result
 
     def join(self) -> None:
-        """Lets what follows wait for all work."""
-        if self._device is not None:
-            torch.cuda.current_stream(self._device).wait_stream(_second_stream(self._device))
+        """Lets what follows wait for all of this work, and for no other that came later."""
+        if self._done is not None:
+            torch.cuda.current_stream(self._device).wait_event(self._done)
         self._kept.clear()
 
 
