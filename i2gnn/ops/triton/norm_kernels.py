@@ -21,7 +21,7 @@ import triton.language as tl
 
 from i2gnn.ops.triton.gated_kernels import tile
 from i2gnn.ops.triton.launch import kernel
-from i2gnn.ops.triton.shares import add_shares, sum_few
+from i2gnn.ops.triton.shares import sum_few
 
 __all__ = [
     "column_sums_kernel",
@@ -225,7 +225,7 @@ def hidden_grad_kernel(
     grad_out: tl.tensor,
     grads: tl.tensor,
     vectors: tl.tensor,
-    partial: tl.tensor,
+    sums: tl.tensor,
     spread: tl.tensor,
     gram: tl.tensor,
     a: tl.tensor,
@@ -233,14 +233,13 @@ def hidden_grad_kernel(
     scale_of_grad: tl.tensor,
     row_ptr: tl.tensor,
     pairs: int,
-    programs: int,
     K: tl.constexpr,
     H: tl.constexpr,
     OUT: tl.constexpr,
     NORM: tl.constexpr,
     BLOCK_H: tl.constexpr,
 ) -> None:
-    """Sums the shares of `perceptron_weights_grad_kernel`, for BLOCK_H hidden units.
+    """Gradients from the sums of `perceptron_weights_grad_kernel`, for BLOCK_H hidden units.
 
     With dy the gradient by the normalised and scaled hidden layer, that by W is, for one unit,
 
@@ -249,13 +248,9 @@ def hidden_grad_kernel(
     unit = tl.program_id(0) * BLOCK_H + tl.arange(0, BLOCK_H)
     k = tl.arange(0, K)
     o = tl.arange(0, OUT)
-    real = unit < H
-    apart = (K + OUT + 1) * H
-    at = unit[:, None] + k[None, :] * H
-    by_in = add_shares(partial, at, real[:, None], programs, apart)
-    at = unit[:, None] + (K + o)[None, :] * H
-    by_out = add_shares(partial, at, real[:, None], programs, apart)
-    total = add_shares(partial + (K + OUT) * H, unit, real, programs, apart)
+    by_in = tl.load(sums + unit[:, None] + k[None, :] * H)
+    by_out = tl.load(sums + unit[:, None] + (K + o)[None, :] * H)
+    total = tl.load(sums + (K + OUT) * H + unit)
     rows = tl.load(row_ptr + pairs).to(tl.int32)
     unscale = tl.load(scale_of_grad)
     scale = tl.load(vectors + unit)

@@ -9,12 +9,10 @@ from torch import Tensor
 
 from i2gnn.ops.triton.launch import INTERPRETED, blocks, kernel, launch
 
-__all__ = ["add_shares", "programs_on", "sum_few", "sum_shares"]
+__all__ = ["programs_on", "sum_few", "sum_shares"]
 
-IN_FLIGHT = tl.constexpr(1 if INTERPRETED else 8)
-"""Shares of many numbers whose loads are in flight at once."""
 FEW_IN_FLIGHT = tl.constexpr(128)
-"""The same of few numbers."""
+"""Shares of few numbers whose loads are in flight at once."""
 TOGETHER, COLUMNS = 128, 16
 """Shares that `sum_shares_kernel` reads together, and of how many numbers: few lie in a row, so
 that there are programs for all processors."""
@@ -44,20 +42,6 @@ def sum_shares(partial: Tensor, scale: Tensor | None = None) -> Tensor:
         num_warps=8,
     )
     return out
-
-
-@kernel
-def add_shares(
-    partial: tl.tensor, at: tl.tensor, wanted: tl.tensor, programs: tl.tensor, apart: tl.tensor
-) -> Any:
-    """Sum of partial[program * apart + at] over the programs; zeros where not wanted."""
-    total = tl.zeros(at.shape, tl.float32)
-    for begin in range(0, programs, IN_FLIGHT):
-        for step in tl.static_range(IN_FLIGHT):
-            program = begin + step + tl.zeros_like(at)
-            there = wanted & (program < programs)
-            total += tl.load(partial + program * apart + at, mask=there, other=0.0)
-    return total
 
 
 @kernel
