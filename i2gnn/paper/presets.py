@@ -105,6 +105,10 @@ CANDIDATES: Mapping[str, Candidate] = MappingProxyType(
             "cosine from 1e-3, little decay of weights",
             training=cosine(1e-3, name="adamw", weight_decay=0.05),
         ),
+        "lightly-decayed-long": Candidate(
+            "cosine from 1e-3, little decay of weights, 4,000 epochs",
+            training=cosine(1e-3, name="adamw", weight_decay=0.05) | {"epochs": 4000},
+        ),
         "slow-decayed": Candidate(
             "cosine from 1e-3, decay of weights",
             training=cosine(1e-3, name="adamw", weight_decay=0.5),

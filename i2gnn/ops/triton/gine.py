@@ -101,15 +101,14 @@ class FusedLayers(torch.autograd.Function):
         """The same backwards.
 
         Gradients by rows follow from each other; those by weights come beside, and may take until
-        the next layer is through.
+        the next layer is half through.
         """
         grad, found = grad.contiguous(), list[tuple[Tensor | None, ...]]()
         before = SideWork(grad)
         for layer in reversed(ctx.layers):
             side = SideWork(grad)
-            grad, of_layer = layer.backward(grad, side)
+            grad, of_layer = layer.backward(grad, side, before)
             found.insert(0, of_layer)
-            before.join()
             before = side
         before.join()
         return None, None, None, grad, *itertools.chain(*found)
@@ -134,10 +133,13 @@ class FusedLayer:
         """The result, [R, D]."""
         return self.norm.forward(h if self.residual else None)
 
-    def backward(self, grad: Tensor, side: SideWork) -> tuple[Tensor, tuple[Tensor | None, ...]]:
+    def backward(
+        self, grad: Tensor, side: SideWork, before: SideWork
+    ) -> tuple[Tensor, tuple[Tensor | None, ...]]:
         """Gradient by h, and those by the tensors of the layer, which are there after a join.
 
-        Inside, gradients of rows are float16, times a power of two.
+        Inside, gradients of rows are float16, times a power of two. Work of the layer before is
+        joined on the way, which gives its memory back.
         """
         rows, scale, total, of_norm = self.norm.backward(grad)
         bias: Tensor | None = total  # the gradient of the last bias, which may be that of the mix
@@ -145,6 +147,7 @@ class FusedLayer:
         if self.mix is not None:
             rows, of_mix = self.mix.backward(rows, scale, side)
             of_mix, bias = (*of_mix, total), None
+        before.join()
         rows, of_perceptron = self.perceptron.backward(rows, scale, bias, side)
         added = grad if self.residual else None
         grad_h, of_gather = self.gather.backward(rows, scale, added, side)
@@ -170,6 +173,9 @@ class Gather:
         self.edge_type = None if edge_type is None else edge_type.contiguous()
         self.types = 0 if self.edges is None else len(self.edges)
         self.a = rows_of(subgraphs, self.K)
+        # Derived here, and not where both streams would race for them.
+        self.links = links_of(subgraphs)
+        self.reverse: Tensor | None = None
         side = SideWork(h)
         if self.labels.width:
             side.run(self._gather, 1, h)
@@ -186,11 +192,9 @@ class Gather:
             *self._part(number, h),
             *self._edges(number),
             self.eps,
-            *links_of(subgraphs),
+            *self.links,
             subgraphs.link_to_edge,
-            subgraphs.row_ptr,
-            subgraphs.num_rows,
-            subgraphs.num_pairs,
+            *self._counts(),
             self.types,
             **self._sizes(number),
             BLOCK_R=block_r,
@@ -202,6 +206,8 @@ class Gather:
     ) -> tuple[Tensor, tuple[Tensor | None, ...]]:
         """[R, K] to [R, D], and the gradients of eps, labels and edges."""
         programs = programs_on(grad.device, GATHER_GRAD_PROGRAMS)
+        if self.edges is not None:
+            self.reverse = self.subgraphs.link_to_reverse_edge
         partial = scale.new_empty(programs, self.types + 1, self.K)
         grad_h = torch.empty_like(self.h, dtype=torch.float32)
         of_labels: tuple[Tensor | None, Tensor | None] = (None, None)
@@ -227,7 +233,7 @@ class Gather:
         scale: Tensor,
         add: Tensor | None,
     ) -> None:
-        subgraphs, several = self.subgraphs, max(1, triton.next_power_of_2(self.types) // 4)
+        several = max(1, triton.next_power_of_2(self.types) // 4)
         launch(
             kernels.gather_grad_kernel,
             (len(partial),),
@@ -239,11 +245,9 @@ class Gather:
             self.eps,
             scale,
             add,
-            *links_of(subgraphs),
-            None if self.edges is None else subgraphs.link_to_reverse_edge,
-            subgraphs.row_ptr,
-            subgraphs.num_rows,
-            subgraphs.num_pairs,
+            *self.links,
+            self.reverse,
+            *self._counts(),
             **self._sizes(number),
             TYPES=self.types,
             BLOCK_R=max(1, GATHER_GRAD_NUMBERS // (self.part * several)),
@@ -262,6 +266,9 @@ class Gather:
         if self.edges is None:
             return None, None
         return self.edges[:, sum(self.widths[:number]) :], self.edge_type
+
+    def _counts(self) -> tuple[Tensor, int, int]:
+        return self.subgraphs.row_ptr, self.subgraphs.num_rows, self.subgraphs.num_pairs
 
     def _sizes(self, number: int) -> dict[str, int]:
         of_labels = self.labels.sizes if number else {"J": 0, "COLUMNS": 0}

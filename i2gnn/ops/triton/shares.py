@@ -13,9 +13,10 @@ __all__ = ["programs_on", "sum_few", "sum_shares"]
 
 FEW_IN_FLIGHT = tl.constexpr(128)
 """Shares of few numbers whose loads are in flight at once."""
-TOGETHER, COLUMNS = 128, 16
-"""Shares that `sum_shares_kernel` reads together, and of how many numbers: few lie in a row, so
-that there are programs for all processors."""
+TOGETHER = 128
+"""Shares that `sum_shares_kernel` reads together."""
+COLUMNS, MANY = (16, 64), 8192
+"""Of how many numbers: where there are few of them, of so few that all processors have some."""
 
 
 def programs_on(device: torch.device, per_processor: int = 1) -> int:
@@ -29,15 +30,16 @@ def sum_shares(partial: Tensor, scale: Tensor | None = None) -> Tensor:
     """Sums over the first axis, and divides by the scale if there is one."""
     out = partial.new_empty(partial.shape[1:])
     length = out.numel()
+    columns = COLUMNS[length >= MANY]
     launch(
         sum_shares_kernel,
-        (blocks(length, COLUMNS),),
+        (blocks(length, columns),),
         out,
         partial,
         scale,
         len(partial),
         length,
-        BLOCK=COLUMNS,
+        BLOCK=columns,
         TOGETHER=min(TOGETHER, triton.next_power_of_2(len(partial))),
         num_warps=8,
     )
