@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from i2gnn import ops
+from i2gnn.subgraphs.codes import codes_on, possible_codes
 from i2gnn.subgraphs.labels import label_sizes
 from i2gnn.subgraphs.structure import Subgraphs
 
@@ -75,7 +76,7 @@ class LabelEncoder(nn.Module):
         return embedded if then is None else project(embedded, *then)
 
     def combinations(self) -> Tensor:
-        """Sums of embeddings for every combination of label values, by code: [C, D]."""
+        """Sums of embeddings for every code of a label: [C, D]."""
         return combinations([self])[0]
 
     def check(self, subgraphs: Subgraphs) -> None:
@@ -152,7 +153,7 @@ def gate_together(gates: Sequence["LabelGate"], labels: ops.LabelEmbedding) -> o
 
 
 def combinations(encoders: Sequence[LabelEncoder]) -> Tensor:
-    """The tables of several encoders alike, for every combination of label values: [T, C, D]."""
+    """The tables of several encoders alike, for every code of a label: [T, C, D]."""
     first = encoders[0]
     columns = [torch.stack(tables) for tables in zip(*(e.tables for e in encoders), strict=True)]
     if first.root_only and "identity" in first.kinds:
@@ -162,7 +163,9 @@ def combinations(encoders: Sequence[LabelEncoder]) -> Tensor:
     for table in columns[1:]:
         total = (total.unsqueeze(2) + table.unsqueeze(1)).flatten(1, 2)
     unseen = math.prod(first.sizes[len(columns) :])  # the columns of branches come last
-    return total if unseen == 1 else total.repeat_interleave(unseen, dim=1)
+    total = total if unseen == 1 else total.repeat_interleave(unseen, dim=1)
+    possible = possible_codes(first.kinds, first.sizes)
+    return total if possible is None else total.index_select(1, codes_on(possible, total.device))
 
 
 def stack_projections(injections: Sequence[InjectLabels], subgraphs: Subgraphs) -> ops.Projection:

@@ -4,7 +4,6 @@ There are few of them (two thousand for a quarter of a million rows), so what de
 labels alone can be computed once per type.
 """
 
-import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -53,7 +52,7 @@ def find_row_types(subgraphs: "Subgraphs") -> RowTypes:
     examples = np.empty((rows, 2), dtype=np.int64)
     slots = np.full(2 ** max(1, (2 * rows).bit_length()), -1, dtype=np.int32)
     count = number_keys(subgraphs.row_ptr.numpy(), key, slots, of_row.numpy(), examples)
-    neighbors = torch.zeros(count, math.prod(subgraphs.label_sizes), dtype=torch.int64)
+    neighbors = torch.zeros(count, subgraphs.num_codes, dtype=torch.int64)
     count_neighbors(examples[:count], *layout, neighbors.numpy())
     return RowTypes(of_row, code[torch.from_numpy(examples[:count, 1])], neighbors)
 
@@ -63,7 +62,7 @@ def _random_numbers(subgraphs: "Subgraphs") -> Array:
 
     Two of U types get the same name with probability U² / 2^64.
     """
-    shape = (2, math.prod(subgraphs.label_sizes))
+    shape = (2, subgraphs.num_codes)
     return np.random.default_rng(0).integers(-(2**63), 2**63, shape, dtype=np.int64)
 
 

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from i2gnn.graphs.flat import column, index_dtype, offsets, owners, ragged_arange
 from i2gnn.graphs.store import GraphStore
+from i2gnn.subgraphs.codes import code_count, dense_codes
 from i2gnn.subgraphs.row_types import RowTypes, find_row_types
 
 __all__ = ["AXES", "Subgraphs"]
@@ -247,14 +248,19 @@ class Subgraphs(GraphStore):
 
     @cached_property
     def label_code(self) -> Tensor | None:
-        """The labels of each row as one number below the product of `label_sizes`, [R] int32."""
+        """The labels of each row as one number below `num_codes`, [R] int32."""
         if self.labels is None:
             return None
         first, *others = self.labels.unbind(1)
         code = first.to(torch.int32)
         for values, size in zip(others, self.label_sizes[1:], strict=True):
             code = torch.add(values, code, alpha=size)
-        return code
+        return dense_codes(code, self.label_kinds, self.label_sizes)
+
+    @property
+    def num_codes(self) -> int:
+        """How many label codes there are."""
+        return code_count(self.label_kinds, self.label_sizes)
 
     @cached_property
     def row_types(self) -> RowTypes:

@@ -1,7 +1,6 @@
 """Gated layers on the CPU, against the reference in outputs and gradients."""
 
 import dataclasses
-import math
 
 import pytest
 import torch
@@ -47,7 +46,7 @@ def draw_layer(subgraphs, width, out=None):
     weights = [draw(width, 3 * width), draw(width, 3 * width), draw(1, 3 * width)[0]]
     weights += [draw(1, 3 * width)[0]]
     if out is not None:
-        weights += [draw(width, out), torch.randn(math.prod(subgraphs.label_sizes), out)]
+        weights += [draw(width, out), torch.randn(subgraphs.num_codes, out)]
     return weights
 
 
@@ -65,7 +64,7 @@ def check_layer(subgraphs, width, out=None):
 
 def draw_stack(subgraphs, width, depth, projects):
     """Table, layers and projections of a stack, flat."""
-    labels = math.prod(subgraphs.label_sizes)
+    labels = subgraphs.num_codes
     shapes = [(labels, width), *[(depth, width, 3 * width)] * 2, *[(depth, 3 * width)] * 2]
     if projects:
         shapes += [(depth - 1, width, width), (depth - 1, labels, width)]

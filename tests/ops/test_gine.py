@@ -46,12 +46,9 @@ def make_norm(width, training=True):
 
 
 def make_embedding(subgraphs, width):
-    codes = 1
-    for size in subgraphs.label_sizes:
-        codes *= size
     distances = subgraphs.resistance
     weight = None if distances is None else torch.randn(distances.shape[1], width)
-    return LabelEmbedding(torch.randn(codes, width), weight)
+    return LabelEmbedding(torch.randn(subgraphs.num_codes, width), weight)
 
 
 def make_layer(

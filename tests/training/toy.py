@@ -1,6 +1,5 @@
 """A model and data small enough to train in a blink."""
 
-import math
 
 import torch
 from torch import Tensor, nn
@@ -48,7 +47,7 @@ class StaticModel(nn.Module):
     ) -> None:
         super().__init__()
         self.level = level
-        self.table = nn.Parameter(torch.randn(math.prod(data.label_sizes), 16))
+        self.table = nn.Parameter(torch.randn(data.num_codes, 16))
         self.update = nn.Linear(16, 16)
         self.dropout = nn.Dropout(dropout)
         self.head = nn.Linear(16, out_channels)

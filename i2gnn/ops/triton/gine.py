@@ -100,17 +100,15 @@ class FusedLayers(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         """The same backwards.
 
-        Gradients by rows follow from each other; those by weights come beside, and may take until
-        the next layer is half through.
+        Gradients by rows follow from each other; those by weights come beside. The last of a layer,
+        those of the gather, may take until the next one is half through.
         """
         grad, found = grad.contiguous(), list[tuple[Tensor | None, ...]]()
-        before = SideWork(grad)
+        last = SideWork(grad)
         for layer in reversed(ctx.layers):
-            side = SideWork(grad)
-            grad, of_layer = layer.backward(grad, side, before)
+            grad, of_layer, last = layer.backward(grad, last)
             found.insert(0, of_layer)
-            before = side
-        before.join()
+        last.join()
         return None, None, None, grad, *itertools.chain(*found)
 
 
@@ -134,13 +132,14 @@ class FusedLayer:
         return self.norm.forward(h if self.residual else None)
 
     def backward(
-        self, grad: Tensor, side: SideWork, before: SideWork
-    ) -> tuple[Tensor, tuple[Tensor | None, ...]]:
-        """Gradient by h, and those by the tensors of the layer, which are there after a join.
+        self, grad: Tensor, before: SideWork
+    ) -> tuple[Tensor, tuple[Tensor | None, ...], SideWork]:
+        """Gradient by h, and those by the tensors of the layer; some are there after a join.
 
-        Inside, gradients of rows are float16, times a power of two. Work of the layer before is
-        joined on the way, which gives its memory back.
+        Inside, gradients of rows are float16, times a power of two. `before`, what the layer above
+        has left to do, is joined on the way, which gives its memory back.
         """
+        side, last = SideWork(grad), SideWork(grad)
         rows, scale, total, of_norm = self.norm.backward(grad)
         bias: Tensor | None = total  # the gradient of the last bias, which may be that of the mix
         of_mix: tuple[Tensor | None, ...] = (None,) * 7
@@ -150,8 +149,9 @@ class FusedLayer:
         before.join()
         rows, of_perceptron = self.perceptron.backward(rows, scale, bias, side)
         added = grad if self.residual else None
-        grad_h, of_gather = self.gather.backward(rows, scale, added, side)
-        return grad_h, (*of_gather, *of_perceptron, *of_mix, *of_norm)
+        grad_h, of_gather = self.gather.backward(rows, scale, added, last)
+        side.join()
+        return grad_h, (*of_gather, *of_perceptron, *of_mix, *of_norm), last
 
 
 class Gather:

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from i2gnn.ops.reference import NodeMix
 from i2gnn.ops.triton import mix_kernels as kernels
-from i2gnn.ops.triton.launch import SideWork, launch
+from i2gnn.ops.triton.launch import SideWork, blocks, launch
 from i2gnn.ops.triton.node_states import node_states, node_states_grad
 from i2gnn.ops.triton.pool import sum_context
 from i2gnn.ops.triton.rows import Labels, fill, filled, label_grad, rows_of
@@ -89,10 +89,10 @@ class Mix:
         )
         shares = side.run(sum_shares, partial, scale)
         by_rows, by_out = shares[:, : self.width, : self.hidden]
-        grad_q = sum_context(grad_hidden, self.subgraphs, torch.float32)[:, : self.hidden]
+        grad_q = sum_context(grad_hidden, self.subgraphs, torch.float32)
         by_states, by_bias = side.run(self._states_grad, grad_q, scale)
         grad_gate = rows_of(self.subgraphs, OUT) if self.labels.width else None
-        grad_states = grad_q @ mix.weight_states.t()
+        grad_states = grad_q[:, : self.hidden] @ mix.weight_states.t()
         node_states_grad(
             grad_h, grad_gate, grad_states, None, grad_h, self.size, self.h, self.labels
         )
@@ -102,7 +102,25 @@ class Mix:
         return grad_h, (*of_gate, by_states, by_rows, by_bias, by_out.t())
 
     def _states_grad(self, grad_q: Tensor, scale: Tensor) -> tuple[Tensor, Tensor]:
-        return self.states.t() @ grad_q / scale, grad_q.sum(0) / scale
+        """Gradients of the weight and the bias of q."""
+        nodes, width = self.states.shape
+        several, programs = blocks(width, TILE), max(1, programs_on(grad_q.device) // 4)
+        partial = scale.new_empty(programs, several, TILE + 1, self.M)
+        launch(
+            kernels.states_grad_kernel,
+            (programs, several),
+            partial,
+            self.states,
+            grad_q,
+            nodes,
+            S=width,
+            M=self.M,
+            BLOCK_S=TILE,
+            BLOCK_N=TILE // 2,
+            num_warps=8,
+        )
+        total = sum_shares(partial, scale)[:, :, : self.hidden]
+        return total[:, :TILE].flatten(0, 1)[:width], total[0, TILE]
 
     def _nodes_of_rows(self) -> tuple[Tensor, Tensor, Tensor, int]:
         s = self.subgraphs
