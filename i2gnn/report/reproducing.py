@@ -15,7 +15,7 @@ from i2gnn.paper.counting import (
     model_title,
     target_title,
 )
-from i2gnn.paper.presets import PRESETS
+from i2gnn.paper.presets import PRESETS, Task
 from i2gnn.paper.records import read_records
 from i2gnn.paper.summary import Cell, summarize
 from i2gnn.report.figures import binned_errors, learning_curves
@@ -45,29 +45,29 @@ models at most 25 % above the paper; for `best`, at most the lowest number publi
 
 @dataclass(frozen=True)
 class Section:
-    """One table with one preset.
+    """One table with one preset, or a search with all its candidates.
 
     Attributes:
         table: Of the paper.
-        preset: Name of the settings.
+        presets: Names of the settings.
         cells: Row by row.
         records: From which they were made.
     """
 
     table: CountingTable
-    preset: str
+    presets: tuple[str, ...]
     cells: tuple[Cell, ...]
     records: tuple[dict[str, Any], ...]
 
     @property
     def title(self) -> str:
         """Heading."""
-        return f"{self.table.title}: {self.preset}"
+        return f"{self.table.title}: {self.presets[0]}" if self.table.tests else self.table.title
 
     @property
     def about(self) -> str:
         """What the preset is, and what the runs took."""
-        about = PRESETS.get(self.preset.split("@")[0], "")
+        about = preset_title(self.presets[0]) if self.table.tests else "The lowest is taken"
         sentence = f"{about[:1].upper()}{about[1:]}." if about else ""
         if not self.records:
             return f"{sentence} No run has been made yet."
@@ -79,12 +79,13 @@ class Section:
     @property
     def command(self) -> str:
         """Makes what is missing."""
-        return f"i2gnn reproduce {self.table.name} --preset {self.preset}"
+        return f"i2gnn reproduce {self.table.name} --preset {' '.join(self.presets)}"
 
     @property
     def columns(self) -> list[tuple[str, str]]:
-        """Data set and target of each column."""
-        return list(dict.fromkeys((c.task.dataset, c.task.target) for c in self.cells))
+        """Data set and target of each column; of a search, where there is something to see."""
+        shown = [cell for cell in self.cells if cell.values or self.table.tests]
+        return list(dict.fromkeys((cell.task.dataset, cell.task.target) for cell in shown))
 
     @property
     def headings(self) -> list[str]:
@@ -97,14 +98,25 @@ class Section:
 
     @property
     def rows(self) -> list[tuple[str, list[Cell | None]]]:
-        """Title and cells of each row."""
-        models = list(dict.fromkeys(cell.task.model for cell in self.cells))
-        found = {(c.task.model, c.task.dataset, c.task.target): c for c in self.cells}
-        return [(model_title(m), [found.get((m, *c)) for c in self.columns]) for m in models]
+        """Title and cells of each row: a model, or a candidate."""
+        titles = dict.fromkeys(self.row_title(c.preset, c.task.model) for c in self.cells)
+        found = {
+            (self.row_title(c.preset, c.task.model), c.task.dataset, c.task.target): c
+            for c in self.cells
+        }
+        return [(title, [found.get((title, *c)) for c in self.columns]) for title in titles]
+
+    def row_title(self, preset: str, model: str) -> str:
+        """What a row is called."""
+        if self.table.tests:
+            return model_title(model)
+        return f"{preset.removeprefix('best-')}: {preset_title(preset)}"
 
     @property
     def deviations(self) -> list[str]:
-        """What these runs do otherwise than the paper."""
+        """What these runs do otherwise than the paper; candidates say it by themselves."""
+        if not self.table.tests:
+            return []
         return list(dict.fromkeys(d for record in self.records for d in record["deviations"]))
 
 
@@ -134,20 +146,29 @@ def collect_sections(results: str | os.PathLike[str]) -> list[Section]:
     sections = []
     for table in (TABLES[name] for name in SHOWN):
         own = [r for r in records if r["table"] == table.name]
-        presets = dict.fromkeys([*ALWAYS.get(table.name, ()), *(r["preset"] for r in own)])
-        for preset in presets:
-            if preset.split("@")[0] not in PRESETS:  # of an experiment that is no more
-                continue
-            cells = summarize(table, [preset], records)
-            order = {tuple(cell.task): place for place, cell in enumerate(cells)}
-            used = [r for r in records if r["preset"] == preset and _task(r) in order]
-            used.sort(key=lambda record: (order[_task(record)], record["seed"]))
-            sections.append(Section(table, preset, tuple(cells), tuple(used)))
+        known = dict.fromkeys([*ALWAYS.get(table.name, ()), *(r["preset"] for r in own)])
+        # Others are of experiments that are no more.
+        presets = [preset for preset in known if preset.split("@")[0] in PRESETS]
+        groups = [(preset,) for preset in presets] if table.tests else [tuple(presets)]
+        for group in filter(None, groups):
+            cells = summarize(table, group, records)
+            order: dict[tuple[str, ...], int] = {
+                (cell.preset, *cell.task): place for place, cell in enumerate(cells)
+            }
+            used = [record for record in records if _key(record) in order]
+            used.sort(key=lambda record: (order[_key(record)], record["seed"]))
+            sections.append(Section(table, group, tuple(cells), tuple(used)))
     return sections
 
 
-def _task(record: dict[str, Any]) -> tuple[str, ...]:
-    return tuple(record[key] for key in ("table", "dataset", "level", "model", "target"))
+def preset_title(preset: str) -> str:
+    """What a preset is, in a few words."""
+    name, _, epochs = preset.partition("@")
+    return PRESETS.get(name, "") + (f"; {epochs} epochs" if epochs else "")
+
+
+def _key(record: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(record[key] for key in ("preset", *Task._fields))
 
 
 def _markdown(sections: Sequence[Section]) -> str:
@@ -185,11 +206,11 @@ def _seeds(cell: Cell) -> str:
 
 
 def _curves(section: Section) -> Iterator[tuple[str, Markup]]:
-    """For each column with learning curves its title and figure; the first seed of each model."""
+    """For each column with learning curves its title and figure; the first seed of each row."""
     for (dataset, target), heading in zip(section.columns, section.headings, strict=True):
         histories = {}
         for record in section.records:
-            title = model_title(record["model"])
+            title = section.row_title(record["preset"], record["model"]).split(":")[0]
             here = (record["dataset"], record["target"]) == (dataset, target)
             if here and "curve" in record and title not in histories:
                 columns = record["curve"]
@@ -208,7 +229,7 @@ def _error_figure(sections: Sequence[Section], target: str) -> str | None:
         for record in section.records:
             if (record["dataset"], record["target"]) == ("counting", target):
                 title = model_title(record["model"])
-                title += "" if section.preset == "paper" else f", {section.preset}"
+                title += "" if record["preset"] == "paper" else f", {record['preset']}"
                 if "errors" in record:
                     errors.setdefault(title, record["errors"])
     return binned_errors(errors, f"{target.removeprefix('cycle')}-cycles") if errors else None

@@ -64,6 +64,8 @@ class Recording:
             with torch.cuda.graph(self._graph, stream=stream):
                 self._result = self._function()
         except RuntimeError as error:
+            _end_capture_of_random_numbers()
+            torch.cuda.set_rng_state(random)
             raise RuntimeError(
                 "this step cannot be recorded as a CUDA graph; a run with cuda_graphs 'off' does "
                 "without"
@@ -76,6 +78,12 @@ class Recording:
             return self._function()
         self._graph.replay()
         return self._result
+
+
+def _end_capture_of_random_numbers() -> None:
+    """After a recording that failed, PyTorch's generator still believes that it is under way."""
+    generator = torch.cuda.default_generators[torch.cuda.current_device()]
+    generator.graphsafe_set_state(generator.clone_state())
 
 
 @contextlib.contextmanager

@@ -1,6 +1,5 @@
 """The fused stack of gated layers against the reference in float64."""
 
-
 import pytest
 import torch
 

@@ -36,6 +36,7 @@ def results(tmp_path):
     records += [record("i2gnn", "cycle6", 0, 0.00449, preset="best")]
     records += [record("i2gnn", "cycle6", 0, 9.0, preset="forgotten")]
     records += [record("i2gnn", "cycle5", 0, 0.5, table="search", preset="best-plain@50")]
+    records += [record("i2gnn", "cycle5", 0, 0.25, table="search", preset="best-slow")]
     for number, one in enumerate(records):
         write_record(tmp_path / one["table"] / f"{number}.json", one)
     return tmp_path
@@ -66,8 +67,13 @@ def test_cells_are_means_over_seeds_beside_the_paper(results):
 
 def test_a_search_shows_validation(results):
     searched = [s for s in collect_sections(results) if s.table.name == "search"]
-    assert [s.preset for s in searched] == ["best-plain@50"]
-    assert [c.mean for c in searched[0].cells if c.values] == [0.25]
+    (section,) = searched
+    assert section.presets == ("best-plain@50", "best-slow")
+    assert section.headings == ["5-cycle"]  # others have not been compared
+    (plain, [first]), (slow, [second]) = section.rows
+    assert plain.startswith("plain@50: the paper's") and slow.startswith("slow: ")
+    assert first is not None and second is not None
+    assert (first.mean, second.mean) == (0.25, 0.125)
 
 
 def test_both_pages(results):

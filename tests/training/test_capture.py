@@ -9,6 +9,7 @@ from unittest.mock import patch
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from i2gnn.models import I2GNN, IDGNN, MPNN, GNNAKPlain, Network, SubgraphMPNN
 from i2gnn.subgraphs import Subgraphs
@@ -264,3 +265,4 @@ def test_a_function_that_waits_cannot_be_recorded() -> None:
     values = torch.ones(3, device="cuda")
     with pytest.raises(RuntimeError, match="cannot be recorded as a CUDA graph"):
         Recording(lambda: values[values > 0], values.device)
+    functional.dropout(values, 0.5)  # random numbers are drawn as before

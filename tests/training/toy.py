@@ -1,6 +1,5 @@
 """A model and data small enough to train in a blink."""
 
-
 import torch
 from torch import Tensor, nn
 

@@ -26,7 +26,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if not Path(arguments.out).is_dir():
         raise InputError(f"{arguments.out}: no such folder; expected records of `i2gnn reproduce`")
     sections = write_reproduction(arguments.out, arguments.markdown, arguments.html)
-    cells = [cell for section in sections for cell in section.cells]
+    cells = [cell for section in sections if section.table.tests for cell in section.cells]
     filled = sum(bool(cell.values) for cell in cells)
     if arguments.json:
         print(json.dumps({"cells": len(cells), "filled": filled}))
