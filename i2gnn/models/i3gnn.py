@@ -23,8 +23,3 @@ class I3GNN(IdentifierGNN):
     """
 
     identifiers = 3
-
-    @property
-    def static_shapes(self) -> bool:
-        """No: the paths of a batch are counted on the way."""
-        return False

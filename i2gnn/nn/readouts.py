@@ -197,7 +197,8 @@ class PathReadout(nn.Module):
         steps, step_of_path = first_steps(subgraphs)
         pooled = h.new_zeros(steps.num_branches, h.shape[1]).index_add(0, step_of_path, h)
         if self.reduce == "mean":
-            pooled = pooled / torch.bincount(step_of_path).unsqueeze(1)
+            one = h.new_ones(len(h), 1)
+            pooled = pooled / pooled.new_zeros(len(pooled), 1).index_add(0, step_of_path, one)
         result: Tensor = self.mlp(pooled)
         return result, steps
 

@@ -22,9 +22,9 @@ def code_count(kinds: tuple[str, ...], sizes: tuple[int, ...]) -> int:
 def possible_codes(kinds: tuple[str, ...], sizes: tuple[int, ...]) -> tuple[int, ...] | None:
     """The combinations of labels that can occur, ascending; None where all of them have a code.
 
-    With predecessors there are many combinations, and most are impossible: the second column of an
-    identifier is 0 or equals the first, and 0 next to the identifier; root and branch are adjacent,
-    so that distances to them differ by at most 1.
+    Most combinations are impossible where there are many: each identifier is a neighbour of the one
+    before, so that distances to them differ by at most 1; with predecessors, the second column of
+    an identifier is 0 or equals the first, and 0 next to the identifier.
 
     Args:
         kinds: Label kinds.
@@ -35,25 +35,24 @@ def possible_codes(kinds: tuple[str, ...], sizes: tuple[int, ...]) -> tuple[int,
         >>> len(possible_codes(("spd_pred",), (5, 5, 6, 6)))  # of 900
         28
     """
-    first = 1 if "identity" in kinds else 0
-    if "spd_pred" not in kinds or len(sizes) != first + 4 or math.prod(sizes) <= FEW:
+    if math.prod(sizes) <= FEW or not {"spd", "spd_pred"} & set(kinds):
         return None
-    to_root, _, to_branch, _ = sizes[first:]
-    marks = [(mark,) for mark in range(sizes[0])] if first else [()]
-    combinations = (
-        (*mark, i, before_i, j, before_j)
-        for mark in marks
-        for i in range(1, to_root)
-        for j in range(max(1, i - 1), min(i + 2, to_branch))
-        for before_i in _predecessors(i)
-        for before_j in _predecessors(j)
-    )
-    return tuple(sorted(_number(digits, sizes) for digits in combinations))
+    first, columns = int("identity" in kinds), 2 if "spd_pred" in kinds else 1
+    found: list[tuple[int, ...]] = [(mark,) for mark in range(sizes[0])] if first else [()]
+    for place in range(first, len(sizes), columns):
+        found = [
+            (*before, label, *after)
+            for before in found
+            for label in range(1, sizes[place])
+            if place == first or abs(label - before[-columns]) <= 1
+            for after in (_predecessors(label) if columns == 2 else [()])
+        ]
+    return tuple(sorted(_number(digits, sizes) for digits in found))
 
 
-def _predecessors(label: int) -> tuple[int, ...]:
+def _predecessors(label: int) -> list[tuple[int, ...]]:
     """What can follow a distance, of which the label is 1 more."""
-    return (0, label) if label > 2 else (0,)
+    return [(0,), (label,)] if label > 2 else [(0,)]
 
 
 def _number(digits: tuple[int, ...], sizes: tuple[int, ...]) -> int:
@@ -63,15 +62,25 @@ def _number(digits: tuple[int, ...], sizes: tuple[int, ...]) -> int:
     return code
 
 
-def dense_codes(code: Tensor, kinds: tuple[str, ...], sizes: tuple[int, ...]) -> Tensor:
-    """Combinations of labels, [R] int32, to codes: their places among those that can occur."""
+def dense_codes(
+    code: Tensor, kinds: tuple[str, ...], sizes: tuple[int, ...], check: bool = True
+) -> Tensor:
+    """Combinations of labels, [R] int32, to codes: their places among those that can occur.
+
+    Args:
+        code: The combinations.
+        kinds: Label kinds.
+        sizes: Number of values of each column of labels.
+        check: Whether to refuse others, which spare rows have; they get the code 0. On a GPU
+            nobody looks, since that would wait for it.
+    """
     possible = possible_codes(kinds, sizes)
     if possible is None:
         return code
     places = _places(possible, math.prod(sizes), code.device).index_select(0, code)
-    if not code.is_cuda and len(code) and int(places.min()) < 0:  # a GPU would have to wait
+    if check and not code.is_cuda and len(code) and int(places.min()) < 0:
         raise ValueError("these labels cannot occur in an ego-net; they are not of its distances")
-    return places
+    return places.clamp_(min=0)
 
 
 @cache

@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from i2gnn.graphs.flat import index_dtype, offsets, ragged_arange
+from i2gnn.graphs.flat import index_dtype, offsets, owners, ragged_arange
 from i2gnn.graphs.store import GraphStore
 from i2gnn.parallel import run_chunks
 from i2gnn.subgraphs import cache
@@ -84,18 +84,20 @@ def first_steps(subgraphs: Subgraphs) -> tuple[Subgraphs, Tensor]:
     if subgraphs.branch_to_tip is None:
         raise ValueError(f"paths need 3 identifiers, not {subgraphs.identifiers}")
     count = subgraphs.degree.long().clamp(min=1)  # steps of each root, [N]
-    start, total = offsets(count), int(count.sum())
-    root = torch.repeat_interleave(
-        torch.arange(subgraphs.num_nodes, device=subgraphs.device), count, output_size=total
-    )
+    start, sizes = offsets(count), dict(subgraphs.sizes)
+    if subgraphs.graph_ptr is None:
+        by_graph = torch.zeros(len(subgraphs), dtype=torch.int64, device=subgraphs.device)
+        rows = count * subgraphs.pair_count
+        sizes["branch"] = by_graph.index_add(0, subgraphs.node_to_graph, count).cpu()
+        sizes["row"] = by_graph.index_add(0, subgraphs.node_to_graph, rows).cpu()
+    else:  # of fixed shape: as many as there can be, without waiting for the device
+        sizes["branch"] = torch.zeros_like(sizes["branch"])
+        sizes["branch"][-1] = subgraphs.num_edges + subgraphs.num_nodes
+    total = int(sizes["branch"].sum())
+    root = owners(start, total)
     has_neighbors = (subgraphs.degree > 0).long()
     first_pair = subgraphs.pair_ptr[:-1] + has_neighbors  # of the first neighbour, [N]
     step = torch.arange(total, device=subgraphs.device) - start[root]
-    by_graph = torch.zeros(len(subgraphs), dtype=torch.int64, device=subgraphs.device)
-    sizes = dict(subgraphs.sizes)
-    sizes["branch"] = by_graph.index_add(0, subgraphs.node_to_graph, count).cpu()
-    rows = count * subgraphs.pair_count
-    sizes["row"] = by_graph.index_add(0, subgraphs.node_to_graph, rows).cpu()
     two = dataclasses.replace(
         subgraphs,
         sizes=sizes,
@@ -108,8 +110,9 @@ def first_steps(subgraphs: Subgraphs) -> tuple[Subgraphs, Tensor]:
         branch_to_tip=None,
     )
     of_path = subgraphs.branch_to_root
-    place = subgraphs.branch_to_pair - first_pair[of_path]
-    return two, start[of_path] + place
+    place = start[of_path] + subgraphs.branch_to_pair - first_pair[of_path]
+    path = torch.arange(subgraphs.num_branches, device=subgraphs.device)
+    return two, place.where(path < subgraphs.branch_ptr[-1], total - 1)  # spare ones aside
 
 
 def _branch_out(ego_nets: Subgraphs, kinds: tuple[str, ...]) -> Subgraphs:

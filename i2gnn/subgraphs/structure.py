@@ -255,7 +255,8 @@ class Subgraphs(GraphStore):
         code = first.to(torch.int32)
         for values, size in zip(others, self.label_sizes[1:], strict=True):
             code = torch.add(values, code, alpha=size)
-        return dense_codes(code, self.label_kinds, self.label_sizes)
+        spare = self.graph_ptr is not None
+        return dense_codes(code, self.label_kinds, self.label_sizes, check=not spare)
 
     @property
     def num_codes(self) -> int:

@@ -13,7 +13,7 @@ from i2gnn.files import load_tensors, save_tensors
 
 __all__ = ["Checkpoint", "Copies"]
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from i2gnn.models import I2GNN, IDGNN, MPNN, GNNAKPlain, Network, SubgraphMPNN
+from i2gnn.models import I2GNN, I3GNN, IDGNN, MPNN, GNNAKPlain, Network, SubgraphMPNN
 from i2gnn.subgraphs import Subgraphs
 from i2gnn.training import Checkpoint, TrainingConfig, capture, fit, loop
 from i2gnn.training.capture import Recording, StaticEpochs, rehearse
@@ -99,14 +99,14 @@ def test_static_steps_equal_ordinary_ones(device: str, level: str, changes: Any)
 @pytest.mark.parametrize(
     ("kind", "conv"),
     [
-        *itertools.product([MPNN, IDGNN, SubgraphMPNN, I2GNN], ["gated", "product"]),
+        *itertools.product([MPNN, IDGNN, SubgraphMPNN, I2GNN, I3GNN], ["gated", "product"]),
         (GNNAKPlain, "gated"),
     ],
 )
 def test_static_steps_of_a_whole_model(device: str, kind: Any, level: str, conv: str) -> None:
     def make() -> Network:
         torch.manual_seed(1)
-        model: Network = kind(hidden_channels=16, num_layers=2, hops=1, level=level, conv=conv)
+        model: Network = kind(hidden_channels=16, num_layers=2, hops=2, level=level, conv=conv)
         return model
 
     assert make().static_shapes
