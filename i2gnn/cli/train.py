@@ -15,7 +15,13 @@ __all__ = ["HELP", "add_arguments", "execute"]
 HELP = "train a model as a YAML file says, or go on with a stopped run"
 
 
-TITLES = {"normalized_mae": "normalised MAE", "mae": "MAE", "mse": "MSE", "rmse": "RMSE"}
+TITLES = {
+    "normalized_mae": "normalised MAE",
+    "mae": "MAE",
+    "mse": "MSE",
+    "rmse": "RMSE",
+    "exact": "exact if rounded",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

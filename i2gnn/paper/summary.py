@@ -20,6 +20,7 @@ class Cell:
         task: Data set, level, model and target.
         preset: Name of the settings.
         values: Errors of all seeds: on the test graphs, in a search on the validation graphs.
+        exact: Shares of test items whose rounded count is right, where records have them.
         seconds: Training time of all seeds together.
         paper: What the paper prints.
         goal: What the error should not exceed.
@@ -28,6 +29,7 @@ class Cell:
     task: Task
     preset: str
     values: tuple[float, ...]
+    exact: tuple[float, ...] = ()
     seconds: float = 0.0
     paper: float | None = None
     goal: float | None = None
@@ -41,6 +43,11 @@ class Cell:
     def deviation(self) -> float | None:
         """Standard deviation over the seeds; None for fewer than two."""
         return statistics.stdev(self.values) if len(self.values) > 1 else None
+
+    @property
+    def mean_exact(self) -> float | None:
+        """Share of exact counts, over the seeds; None if unknown."""
+        return statistics.fmean(self.exact) if self.exact else None
 
     @property
     def ratio(self) -> float | None:
@@ -74,6 +81,11 @@ def summarize(
                     task,
                     preset,
                     values=tuple(record[measure] for record in here),
+                    exact=tuple(
+                        record["test_metrics"]["exact"][0]
+                        for record in here
+                        if "exact" in record.get("test_metrics", {})
+                    ),
                     seconds=sum(record["seconds"] for record in here),
                     paper=table.published.get(task),
                     goal=table.goal(plain, task) if preset == plain else None,

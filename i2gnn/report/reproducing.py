@@ -39,7 +39,8 @@ Normalised mean absolute errors on the test graphs, at the epoch with the lowest
 mean and standard deviation over the seeds, beside what the paper prints. Every number comes from \
 a file in `results/`, one for each run, with its settings, versions and hardware; a cell without \
 one is missing. Ticks (green cells) meet their goal: for `paper`, I²-GNN at most 10 % and other \
-models at most 25 % above the paper; for `best`, at most the lowest number published for any model.\
+models at most 25 % above the paper; for `best`, at most the lowest number published for any \
+model. Exact: the share of counts that are right once predictions are rounded.\
 """
 
 
@@ -195,6 +196,8 @@ def _markdown_cell(cell: Cell | None) -> str:
         ours += "" if cell.deviation is None else f" ± {cell.deviation:.4f}"
         ours += {True: " ✓", False: " ✗", None: ""}[cell.met]
         ours += "" if len(cell.values) == 3 else f" ({_seeds(cell)})"
+        if cell.mean_exact is not None:
+            ours += f"<br>exact {100 * cell.mean_exact:.1f} %"
     if cell.paper is None:
         return ours
     ratio = "" if cell.ratio is None else f", × {cell.ratio:.2f}"

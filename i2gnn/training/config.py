@@ -47,7 +47,7 @@ class TrainingConfig(Settings):
     """Everything `fit` needs to know beside the model and the data."""
 
     loss: Loss = option("l1", "l1, mse, huber (regression), bce, ce (classification)")
-    metric: Literal["auto", "normalized_mae", "mae", "mse", "rmse", "accuracy"] = option(
+    metric: Literal["auto", "normalized_mae", "mae", "mse", "rmse", "exact", "accuracy"] = option(
         "auto", "selects the best epoch; auto: normalized_mae, or accuracy for bce and ce"
     )
     standardize: Literal["train+val", "train", "none"] = option(

@@ -394,7 +394,9 @@ class _Run:
         self.model.eval()
         tested: dict[str, list[float]] = {}
         if len(self.splits.test):
-            regression = ["normalized_mae", "mae", "rmse"]
+            assert self.data.y is not None
+            whole = bool((self.data.y.nan_to_num() % 1 == 0).all())
+            regression = ["normalized_mae", "mae", "rmse", *(["exact"] if whole else [])]
             names = ["accuracy"] if self.config.loss in ("bce", "ce") else regression
             found = self._compare(
                 self._batches(self.splits.test), list(dict.fromkeys([self.metric, *names]))

@@ -15,6 +15,7 @@ __all__ = [
     "Metric",
     "MetricName",
     "accuracy",
+    "exact",
     "higher_is_better",
     "mae",
     "mse",
@@ -22,7 +23,7 @@ __all__ = [
     "rmse",
 ]
 
-MetricName = Literal["normalized_mae", "mae", "mse", "rmse", "accuracy"]
+MetricName = Literal["normalized_mae", "mae", "mse", "rmse", "exact", "accuracy"]
 Metric = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
@@ -46,6 +47,11 @@ def rmse(prediction: Tensor, target: Tensor, unit: Tensor) -> Tensor:
     return mse(prediction, target, unit).sqrt()
 
 
+def exact(prediction: Tensor, target: Tensor, unit: Tensor) -> Tensor:
+    """Share of predictions that are right once rounded to whole numbers, which counts are."""
+    return _mean((prediction.round() == target).to(unit.dtype), target)
+
+
 def accuracy(prediction: Tensor, target: Tensor, unit: Tensor) -> Tensor:
     """Share of right classes: logits above 0 per target, or the largest of [n, C] logits."""
     if prediction.shape == target.shape:
@@ -57,7 +63,7 @@ def accuracy(prediction: Tensor, target: Tensor, unit: Tensor) -> Tensor:
 
 def higher_is_better(name: str) -> bool:
     """Whether a larger value of the metric is the better one."""
-    return name == "accuracy"
+    return name in ("accuracy", "exact")
 
 
 METRICS: dict[str, Metric] = {
@@ -65,6 +71,7 @@ METRICS: dict[str, Metric] = {
     "mae": mae,
     "mse": mse,
     "rmse": rmse,
+    "exact": exact,
     "accuracy": accuracy,
 }
 

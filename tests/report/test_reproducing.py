@@ -25,6 +25,7 @@ def record(model, target, seed, test, **changes):
         "settings": {},
         "deviations": ["TF32"],
         "curve": {"epoch": [1, 2], "validation": [1.0, test]},
+        "test_metrics": {"exact": [0.975]},
         "errors": {"width": 1, "count": [0, 1], "number": [9, 8], "mae": [0.1, test]},
     } | changes
 
@@ -79,8 +80,8 @@ def test_a_search_shows_validation(results):
 def test_both_pages(results):
     write_reproduction(results, results / "page.md", results / "page.html")
     text = (results / "page.md").read_text(encoding="utf-8")
-    assert "**0.0030** ± 0.0010 ✓<br>paper 0.0028, × 1.07" in text
-    assert "**0.2000** ✗ (1 seed)<br>paper 0.0490, × 4.08" in text
+    assert "**0.0030** ± 0.0010 ✓<br>exact 97.5 %<br>paper 0.0028, × 1.07" in text
+    assert "**0.2000** ✗ (1 seed)<br>exact 97.5 %<br>paper 0.0490, × 4.08" in text
     assert "missing<br>paper 0.0036" in text
     assert "5 runs, 52 s of training on Abacus <8>" in text
     page = (results / "page.html").read_text(encoding="utf-8")

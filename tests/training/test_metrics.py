@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from i2gnn.training.metrics import METRICS, accuracy, higher_is_better
+from i2gnn.training.metrics import METRICS, accuracy, exact, higher_is_better
 
 NAN = float("nan")
 PREDICTION = torch.tensor([[1.0, 5.0], [2.0, 5.0], [6.0, 5.0]])
@@ -21,6 +21,13 @@ UNIT = torch.tensor([2.0, 4.0])
 def test_errors_by_hand(name: str, expected: list[float]) -> None:
     assert METRICS[name](PREDICTION, TARGET, UNIT).tolist() == pytest.approx(expected)
     assert not higher_is_better(name)
+
+
+def test_exact_after_rounding() -> None:
+    prediction = torch.tensor([[2.4, 0.0], [6.6, 1.0], [3.0, 2.0]])
+    target = torch.tensor([[2.0, float("nan")], [6.0, 1.0], [3.0, 2.0]])
+    assert exact(prediction, target, torch.ones(2)).tolist() == [pytest.approx(2 / 3), 1.0]
+    assert higher_is_better("exact")
 
 
 def test_accuracy() -> None:

@@ -69,7 +69,7 @@ def gine_layers(
     """See `i2gnn.ops.gine_layers`."""
     tensors = [tensor for layer in layers for tensor in tensors_of(layer)]
     result: Tensor = FusedLayers.apply(  # type: ignore[no-untyped-call]
-        subgraphs, layers, edge_type, h, *tensors
+        torch.is_grad_enabled(), subgraphs, layers, edge_type, h, *tensors
     )
     return result
 
@@ -80,19 +80,21 @@ class FusedLayers(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
+        keeps: bool,
         subgraphs: Subgraphs,
         layers: Sequence[GINELayer],
         edge_type: Tensor | None,
         h: Tensor,
         *tensors: Tensor | None,
     ) -> Tensor:
-        """One layer after the other; each keeps what it needs."""
+        """One layer after the other; each has what its gradients need, if that is kept."""
         h = h.contiguous()
         ctx.layers = []
         for layer in layers:
             made = FusedLayer(subgraphs, layer, edge_type, h)
-            ctx.layers.append(made)
             h = made.forward(h)
+            if keeps:
+                ctx.layers.append(made)
         return h
 
     @staticmethod
@@ -109,7 +111,7 @@ class FusedLayers(torch.autograd.Function):
             grad, of_layer, last = layer.backward(grad, last)
             found.insert(0, of_layer)
         last.join()
-        return None, None, None, grad, *itertools.chain(*found)
+        return None, None, None, None, grad, *itertools.chain(*found)
 
 
 class FusedLayer:
