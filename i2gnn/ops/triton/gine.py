@@ -103,7 +103,7 @@ class FusedLayers(torch.autograd.Function):
         """The same backwards.
 
         Gradients by rows follow from each other; those by weights come beside. The last of a layer,
-        those of the gather, may take until the next one is half through.
+        those of the gather, may take until the norm of the next is through.
         """
         grad, found = grad.contiguous(), list[tuple[Tensor | None, ...]]()
         last = SideWork(grad)
@@ -139,16 +139,16 @@ class FusedLayer:
         """Gradient by h, and those by the tensors of the layer; some are there after a join.
 
         Inside, gradients of rows are float16, times a power of two. `before`, what the layer above
-        has left to do, is joined on the way, which gives its memory back.
+        has left to do, is joined before much memory is taken.
         """
         side, last = SideWork(grad), SideWork(grad)
         rows, scale, total, of_norm = self.norm.backward(grad)
+        before.join()
         bias: Tensor | None = total  # the gradient of the last bias, which may be that of the mix
         of_mix: tuple[Tensor | None, ...] = (None,) * 7
         if self.mix is not None:
             rows, of_mix = self.mix.backward(rows, scale, side)
             of_mix, bias = (*of_mix, total), None
-        before.join()
         rows, of_perceptron = self.perceptron.backward(rows, scale, bias, side)
         added = grad if self.residual else None
         grad_h, of_gather = self.gather.backward(rows, scale, added, last)
