@@ -90,6 +90,7 @@ class Mix:
         shares = side.run(sum_shares, partial, scale)
         by_rows, by_out = shares[:, : self.width, : self.hidden]
         grad_q = sum_context(grad_hidden, self.subgraphs, torch.float32)
+        del grad_hidden  # its memory is used again
         by_states, by_bias = side.run(self._states_grad, grad_q, scale)
         grad_gate = rows_of(self.subgraphs, OUT) if self.labels.width else None
         grad_states = grad_q[:, : self.hidden] @ mix.weight_states.t()
