@@ -9,16 +9,15 @@ from torch.autograd.function import once_differentiable
 from i2gnn.ops.reference import LabelEmbedding
 from i2gnn.ops.triton import mix_kernels as kernels
 from i2gnn.ops.triton.launch import blocks, launch
+from i2gnn.ops.triton.pool import tile_of_group
 from i2gnn.ops.triton.rows import Labels, filled, label_grad, rows_of
 from i2gnn.subgraphs.structure import Subgraphs
 
 __all__ = ["ReadNodes", "fits_node_states", "node_states", "node_states_grad", "read_node_states"]
 
 MAX_WIDTH, MAX_CODES = 128, 512
-ROWS, WARPS = 4, 1
-"""Rows of a tile, and warps that share it: programs are short, so many must be under way."""
 GRAD_ROWS, GRAD_WARPS = 8, 2
-"""The same for gradients."""
+"""Rows of a tile of gradients, and warps that share it."""
 
 
 def fits_node_states(h: Tensor, gate: LabelEmbedding | None, subgraphs: Subgraphs) -> bool:
@@ -74,6 +73,7 @@ def node_states(h: Tensor, labels: Labels, width: int) -> tuple[Tensor, Tensor]:
     nodes = subgraphs.num_nodes
     out = h.new_empty(nodes, 4 * width, dtype=torch.float32)
     size = torch.empty(nodes, dtype=torch.int32, device=h.device)
+    rows, warps = tile_of_group(len(h), nodes)
     launch(
         kernels.node_states_kernel,
         (nodes, 2),
@@ -90,9 +90,9 @@ def node_states(h: Tensor, labels: Labels, width: int) -> tuple[Tensor, Tensor]:
         D=h.shape[1],
         WIDTH=width,
         **labels.sizes,
-        BLOCK_R=ROWS,
+        BLOCK_R=rows,
         BLOCK_D=filled(width),
-        num_warps=WARPS,
+        num_warps=warps,
     )
     return out, size
 

@@ -20,13 +20,14 @@ __all__ = [
     "spread_nodes",
     "sum_context",
     "sum_nodes",
+    "tile_of_group",
 ]
 
 PART = 256
 """Members of an average group that one program adds up."""
 MAX_PARTS = 1024
-NODE_ROWS, NODE_WARPS = 4, 1
-"""Pairs of a node that one program of its context takes in step: on average, a node has few."""
+FEW = 32
+"""Members up to which an average group has few."""
 
 
 def pool_nodes(h: Tensor, subgraphs: Subgraphs, reduce: Reduce = "sum") -> Tensor:
@@ -195,6 +196,7 @@ def sum_context(
     width = h.shape[1]
     out = h.new_empty(subgraphs.num_nodes, width, dtype=dtype)
     tile = tile_for(width)
+    rows, warps = tile_of_group(subgraphs.num_pairs, len(out))
     launch(
         kernels.pool_context_kernel,
         (len(out), blocks(width, tile.channels)),
@@ -206,11 +208,16 @@ def sum_context(
         subgraphs.pair_ptr,
         len(out),
         D=width,
-        BLOCK_R=NODE_ROWS,
+        BLOCK_R=rows,
         BLOCK_D=tile.channels,
-        num_warps=NODE_WARPS,
+        num_warps=warps,
     )
     return out
+
+
+def tile_of_group(members: int, groups: int) -> tuple[int, int]:
+    """Rows and warps of programs that sum up one group each; small ones where groups are small."""
+    return (4, 1) if members <= FEW * groups else (16, 4)
 
 
 def _spread_nodes(x: Tensor, subgraphs: Subgraphs, size: Tensor | None) -> Tensor:
