@@ -31,6 +31,17 @@ def test_tables_by_code_are_the_sums_of_all_columns(
         assert int(subgraphs.label_code.max()) < subgraphs.num_codes == len(encoder.combinations())
 
 
+@pytest.mark.parametrize("labels", ["spd", "spd_pred"])
+def test_the_labels_of_the_root_alone(labels: str) -> None:
+    graphs = random_graphs(20, nodes=(1, 16), p=0.2)
+    subgraphs = extract_subgraphs(graphs, hops=3, labels=labels)
+    encoder = LabelEncoder(parse_labels(labels, 2), 3, 2, 8, root_only=True)
+    assert subgraphs.labels is not None
+    of_root = subgraphs.labels.long().unbind(1)[: len(encoder.tables)]
+    plain = sum(table[column] for table, column in zip(encoder.tables, of_root, strict=True))
+    torch.testing.assert_close(encoder(subgraphs), plain)
+
+
 def test_labels_with_predecessors_have_few_codes() -> None:
     graphs = random_graphs(3)
     for hops, codes in ((1, 6), (2, 16), (3, 28), (4, 40)):
