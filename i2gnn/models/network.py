@@ -1,7 +1,6 @@
 """One network for every number of identifiers."""
 
 import os
-from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -36,7 +35,7 @@ from i2gnn.nn import (
     stack_projections,
     stack_weights,
 )
-from i2gnn.nn.layers import LayerLabels, embed_layers
+from i2gnn.nn.layers import embed_layers
 from i2gnn.nn.readouts import PARTS
 from i2gnn.ops import Reduce
 from i2gnn.subgraphs import Subgraphs, as_subgraphs, extract_subgraphs
@@ -246,18 +245,15 @@ class IdentifierGNN(Network):
         """States after the last layer, [R, D]."""
         h = self._start(subgraphs)
         v = None if self.virtual_node is None else self.virtual_node.start(subgraphs)
-        labels: list[LayerLabels | None] = [None] * len(self.layers)
-        if ops.uses_kernels(h):
-            labels = list(embed_layers(self._stack, subgraphs))
-            fused = self._fused(h, subgraphs, labels)
-            if fused is not None:
-                return ops.gine_layers(h, subgraphs, *fused)
+        fused = self._fused(h, subgraphs) if ops.uses_kernels(h) else None
+        if fused is not None:
+            return ops.gine_layers(h, subgraphs, *fused)
         for t in range(len(self.layers)):
             if self.virtual_node is not None and v is not None:
                 h = self.virtual_node.tell(h, v, subgraphs)
                 if t < len(self.layers) - 1:
                     v = self.virtual_node.update(t, h, v, subgraphs)
-            h = self._layer(t, h, subgraphs, labels[t])
+            h = self._layer(t, h, subgraphs)
         return h
 
     def extract(
@@ -333,25 +329,26 @@ class IdentifierGNN(Network):
             self.pool,
         )
 
-    def _layer(self, t: int, h: Tensor, subgraphs: Subgraphs, labels: LayerLabels | None) -> Tensor:
+    def _layer(self, t: int, h: Tensor, subgraphs: Subgraphs) -> Tensor:
         """Layer t and, unless it is the last, what prepares its result for the next."""
         layer = self._stack[t]
         if layer.gated and (then := self._projection(t, subgraphs)):
             h = layer.gated(h, subgraphs, then=then)
             return h
-        h = layer(h, subgraphs, subgraphs.edge_attr, labels)
+        h = layer(h, subgraphs, subgraphs.edge_attr)
         return self.injections[t](h, subgraphs) if t < len(self.injections) else h
 
     def _fused(
-        self, h: Tensor, subgraphs: Subgraphs, labels: Sequence[LayerLabels | None]
+        self, h: Tensor, subgraphs: Subgraphs
     ) -> tuple[list[ops.GINELayer], Tensor | None] | None:
         """All layers as an op takes them, and the types of edges; None if nothing else will do."""
         if self.virtual_node is not None or self.injections:
             return None
+        if any(layer.drops or not layer.conv.has_mlp for layer in self._stack):
+            return None
         layers, edge_type, width = [], None, h.shape[1]
+        labels = embed_layers(self._stack, subgraphs)
         for layer, of_labels in zip(self._stack, labels, strict=True):
-            if layer.drops:
-                return None
             fused = layer.fused(h, width, subgraphs, subgraphs.edge_attr, of_labels)
             if fused is None:
                 return None

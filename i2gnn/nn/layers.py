@@ -108,7 +108,6 @@ class Layer(nn.Module):
     Shapes:
         h: [R, conv.in_channels], less the width of z with `concat`.
         edge_attr: [E, F], or None.
-        labels: What `embed_layers` makes for this layer, if that has been done.
         returns: [R, conv.out_channels].
     """
 
@@ -149,16 +148,11 @@ class Layer(nn.Module):
             return None
         return self.conv if self.conv.root_weight is None else None
 
-    def forward(
-        self,
-        h: Tensor,
-        subgraphs: Subgraphs,
-        edge_attr: Tensor | None = None,
-        labels: LayerLabels | None = None,
-    ) -> Tensor:
+    def forward(self, h: Tensor, subgraphs: Subgraphs, edge_attr: Tensor | None = None) -> Tensor:
         """[R, in_channels] to [R, out_channels]."""
         fused = None
-        if ops.uses_kernels(h):
+        if ops.uses_kernels(h) and self.conv.has_mlp:
+            (labels,) = embed_layers([self], subgraphs)
             fused = self.fused(h, h.shape[1], subgraphs, edge_attr, labels)
         if fused is not None:
             self.count_batch(subgraphs.num_rows)
@@ -190,17 +184,17 @@ class Layer(nn.Module):
         width: int,
         subgraphs: Subgraphs,
         edge_attr: Tensor | None,
-        labels: LayerLabels | None,
+        labels: LayerLabels,
     ) -> tuple[ops.GINELayer, Tensor | None] | None:
         """The layer as one op, and the types of edges; None if it is not.
 
-        What comes behind a dropout is left out. The input would be `like`, and `width` wide.
+        What comes behind a dropout is left out. The input would be `like`, and `width` wide;
+        `labels` are those that `embed_layers` makes for this layer.
         """
         found = self.conv.fused(edge_attr)
         if found is None:
             return None
         layer, edge_type = found
-        labels = embed_layers([self], subgraphs)[0] if labels is None else labels
         mix = norm = None
         if self.mix is not None:
             mix = self.mix.fused(labels.gate)
