@@ -5,7 +5,7 @@ from torch import Tensor
 
 from i2gnn.ops.reference import NormState, Perceptron
 from i2gnn.ops.triton import gine_kernels as kernels
-from i2gnn.ops.triton import norm_kernels
+from i2gnn.ops.triton import hidden_kernels, norm_kernels
 from i2gnn.ops.triton.gather import Gather
 from i2gnn.ops.triton.launch import SideWork, launch
 from i2gnn.ops.triton.norm import norm_code
@@ -81,7 +81,7 @@ class TwoLayers:
         by_in, by_out = new(self.H, self.K), new(self.OUT, self.H)
         by_norm = new(3, self.H)
         launch(
-            norm_kernels.hidden_grad_kernel,
+            hidden_kernels.hidden_grad_kernel,
             (self.H // 8,),
             by_in,
             by_out,
@@ -131,7 +131,7 @@ class TwoLayers:
             programs = programs_on(self.a.device)
             partial = new(programs, self.K + 1, self.K)
             launch(
-                norm_kernels.gram_kernel,
+                hidden_kernels.gram_kernel,
                 (programs,),
                 partial,
                 self.a,
@@ -144,7 +144,7 @@ class TwoLayers:
         vectors = new(6, self.H)
         state = (None,) * 4 if norm is None else norm[:4]
         launch(
-            norm_kernels.hidden_statistics_kernel,
+            hidden_kernels.hidden_statistics_kernel,
             (self.H // 16,),
             vectors,
             spread,
