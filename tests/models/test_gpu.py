@@ -57,6 +57,8 @@ def test_zinc_model_matches_the_cpu(mode, virtual_node):
     model.load_state_dict(statistics)
     there = run(model, subgraphs, "cuda")
     torch.testing.assert_close(there[0], here[0], rtol=1e-4, atol=1e-5)
-    # As a whole: rounding switches a few of the ReLUs behind normalised rows.
+    if mode == "eval":
+        assert_alike(there, here)
+    # In training as a whole: rounding switches a few of the ReLUs behind normalised rows.
     here, there = (torch.cat([grad.flatten() for grad in grads[1:]]) for grads in (here, there))
-    assert (there - here).norm() < 5e-3 * here.norm()
+    assert (there - here).norm() < 2e-3 * here.norm()
