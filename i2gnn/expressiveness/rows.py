@@ -16,7 +16,6 @@ from i2gnn.expressiveness.refinement import (
 )
 from i2gnn.nn.readouts import parse_readout
 from i2gnn.subgraphs import Subgraphs
-from i2gnn.subgraphs.paths import first_steps
 
 __all__ = ["RowRefinement"]
 
@@ -66,7 +65,7 @@ class RowRefinement:
         steps = subgraphs
         self.branches_of_step: Groups | None = None
         if subgraphs.identifiers == 3:
-            steps, step_of_branch = first_steps(subgraphs)
+            steps, step_of_branch = subgraphs.first_steps
             self.branches_of_step = group_by(step_of_branch, steps.num_branches)
         self.branches_of_root = group_by(steps.branch_to_root, subgraphs.num_nodes)
         of_node = feature_colors(subgraphs.x, subgraphs.num_nodes)[self.row_to_node]

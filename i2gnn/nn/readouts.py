@@ -20,7 +20,6 @@ from i2gnn import ops
 from i2gnn.graphs.store import GraphStore
 from i2gnn.nn.perceptron import mlp
 from i2gnn.ops import Reduce
-from i2gnn.subgraphs.paths import first_steps
 from i2gnn.subgraphs.structure import Subgraphs
 
 __all__ = [
@@ -194,7 +193,7 @@ class PathReadout(nn.Module):
 
     def forward(self, h: Tensor, subgraphs: Subgraphs) -> tuple[Tensor, Subgraphs]:
         """[B, D] to [S, D]."""
-        steps, step_of_path = first_steps(subgraphs)
+        steps, step_of_path = subgraphs.first_steps
         pooled = h.new_zeros(steps.num_branches, h.shape[1]).index_add(0, step_of_path, h)
         if self.reduce == "mean":
             one = h.new_ones(len(h), 1)

@@ -11,6 +11,7 @@ from i2gnn.graphs.flat import column, index_dtype, offsets, owners, ragged_arang
 from i2gnn.graphs.store import GraphStore
 from i2gnn.subgraphs.codes import code_count, dense_codes
 from i2gnn.subgraphs.row_types import RowTypes, find_row_types
+from i2gnn.subgraphs.steps import FirstSteps, find_first_steps
 
 __all__ = ["AXES", "Subgraphs"]
 
@@ -267,6 +268,11 @@ class Subgraphs(GraphStore):
     def row_types(self) -> RowTypes:
         """Rows with equal labels whose neighbours have equal labels: alike after one layer."""
         return find_row_types(self)
+
+    @cached_property
+    def first_steps(self) -> FirstSteps:
+        """With three identifiers, the first step j of each path (j, j')."""
+        return find_first_steps(self)
 
     def _row_in_pair(self, pair: Tensor) -> Tensor:
         """For each branch its row in the pair given for it, [B] to [B]."""

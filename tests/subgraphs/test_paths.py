@@ -13,7 +13,7 @@ from i2gnn.subgraphs import (
     as_subgraphs,
     extract_subgraphs,
 )
-from i2gnn.subgraphs.paths import extract_paths, first_steps
+from i2gnn.subgraphs.paths import extract_paths
 from tests.helpers import random_graphs
 from tests.named_graphs import awkward, cycle, path, store
 
@@ -65,7 +65,7 @@ def test_second_columns_mark_nodes_with_two_ways_to_get_there():
     plain = extract_paths(graphs, hops=2, labels="spd")
     assert torch.equal(subgraphs.labels[:, ::2], plain.labels)
     two = extract_subgraphs(graphs, hops=2, identifiers=2, labels="spd_pred")
-    steps, step_of_path = first_steps(subgraphs)
+    steps, step_of_path = subgraphs.first_steps
     # A row (i, k, (j, j')) begins with the labels of the row (i, k, j).
     place = step_of_path - steps.branch_ptr[subgraphs.branch_to_root]
     row = two.row_ptr[subgraphs.row_to_pair] + place[subgraphs.row_to_branch]
@@ -76,7 +76,7 @@ def test_second_columns_mark_nodes_with_two_ways_to_get_there():
 def test_first_steps_are_the_branches_of_two_identifiers(graphs):
     graphs = graphs()
     subgraphs = extract_paths(graphs, hops=2)
-    steps, step_of_path = first_steps(subgraphs)
+    steps, step_of_path = subgraphs.first_steps
     two = extract_subgraphs(graphs, hops=2, identifiers=2, labels="none")
     for name, column in two.columns.items():
         assert torch.equal(getattr(steps, name), column), name
@@ -135,7 +135,7 @@ def test_wrong_arguments_are_named(monkeypatch):
     with pytest.raises(ValueError, match="'resistance' is defined for at most 2 identifiers"):
         extract_paths(graphs, labels="resistance")
     with pytest.raises(ValueError, match="paths need 3 identifiers, not 2"):
-        first_steps(extract_subgraphs(graphs, hops=2))
+        extract_subgraphs(graphs, hops=2).first_steps  # noqa: B018
 
 
 def test_rows_are_counted_before_memory_is_taken(monkeypatch):
