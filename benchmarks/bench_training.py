@@ -4,7 +4,7 @@
 
 Trains the counting model on 6-cycles with the kernels and with the reference ops, which take ten
 times as long. Runs whose line is in FILE are not repeated. The exit code is 1 if the mean errors
-differ by more than the seeds do.
+differ by more than the seeds do; one seed alone is not judged.
 """
 
 import argparse
@@ -44,6 +44,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         for path in PATHS
     }
     Console().print(table(chosen, arguments.epochs), highlight=False)
+    if len(arguments.seeds) < 2:
+        print("NOT CHECKED  mean validation errors: one seed has no spread")
+        return 0
     (ours, spread), (reference, other) = (
         agreement([record["value"] for record in chosen[path]]) for path in PATHS
     )

@@ -12,7 +12,7 @@ def test_both_paths_learn_the_same(tmp_path: Path, capsys: pytest.CaptureFixture
     out = tmp_path / "runs.jsonl"
     arguments = ["--device", "cpu", "--epochs", "2", "--graphs", "20", "--out", str(out)]
     arguments += ["--data-root", str(tmp_path)]
-    assert bench_training.main([*arguments, "--seeds", "0"]) in (0, 1)  # no spread of one seed
+    assert bench_training.main([*arguments, "--seeds", "0"]) == 0  # not judged
     assert bench_training.main([*arguments, "--seeds", "0", "1"]) == 0
     printed = capsys.readouterr()
     assert "PASS" in printed.out and printed.err.count("seed 0, ours") == 1  # not repeated
