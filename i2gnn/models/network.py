@@ -36,6 +36,7 @@ from i2gnn.nn import (
     stack_weights,
 )
 from i2gnn.nn.layers import embed_layers
+from i2gnn.nn.norms import count_batch
 from i2gnn.nn.readouts import PARTS
 from i2gnn.ops import Reduce
 from i2gnn.subgraphs import Subgraphs, as_subgraphs, extract_subgraphs
@@ -354,8 +355,7 @@ class IdentifierGNN(Network):
                 return None
             layers.append(fused[0])
             edge_type, width = fused[1], layer.conv.out_channels
-        for layer in self._stack:
-            layer.count_batch(subgraphs.num_rows)
+        count_batch(self._stack, subgraphs.num_rows)
         return layers, edge_type
 
     @property

@@ -10,7 +10,7 @@ from torch.nn import functional
 from i2gnn import ops
 from i2gnn.nn.convs import Conv, GatedGraph
 from i2gnn.nn.encoders import LabelEncoder, LabelGate, embed_together, gate_together
-from i2gnn.nn.norms import BatchNorm, Norm, make_norm
+from i2gnn.nn.norms import BatchNorm, Norm, count_batch, make_norm
 from i2gnn.nn.perceptron import mlp
 from i2gnn.nn.readouts import PARTS, read_nodes
 from i2gnn.ops import Reduce
@@ -155,7 +155,7 @@ class Layer(nn.Module):
             (labels,) = embed_layers([self], subgraphs)
             fused = self.fused(h, h.shape[1], subgraphs, edge_attr, labels)
         if fused is not None:
-            self.count_batch(subgraphs.num_rows)
+            count_batch([self], subgraphs.num_rows)
             m = ops.gine_layer(h, subgraphs, *fused)
             if not self.drops:
                 return m
@@ -212,12 +212,6 @@ class Layer(nn.Module):
             residual=self._adds_input(width) and not self.drops,
         )
         return (layer, edge_type) if ops.fits_gine_layer(like, subgraphs, layer, width) else None
-
-    def count_batch(self, rows: int) -> None:
-        """Counts a batch in the state of all normalisations."""
-        for module in self.modules():
-            if isinstance(module, BatchNorm):
-                module.count(rows)
 
     def _adds_input(self, width: int) -> bool:
         return self.residual and self.conv.out_channels == width

@@ -1,13 +1,15 @@
 """Normalisation over rows."""
 
+from collections.abc import Iterable
 from typing import Literal
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from i2gnn import ops
 
-__all__ = ["BatchNorm", "Norm", "make_norm"]
+__all__ = ["BatchNorm", "Norm", "count_batch", "make_norm"]
 
 Norm = Literal["none", "batch"]
 
@@ -36,10 +38,14 @@ class BatchNorm(nn.BatchNorm1d):
             self.weight, self.bias, mean, var, self.momentum, self.eps, self.training
         )
 
-    def count(self, rows: int) -> None:
-        """Counts a batch that an op has normalised, as `forward` does."""
-        if self.training and rows > 1 and self.num_batches_tracked is not None:
-            self.num_batches_tracked.add_(1)
+
+def count_batch(modules: Iterable[nn.Module], rows: int) -> None:
+    """Counts a batch that ops have normalised in these modules, as `BatchNorm.forward` does."""
+    norms = [m for module in modules for m in module.modules() if isinstance(m, BatchNorm)]
+    counters = [norm.num_batches_tracked for norm in norms if norm.training]
+    known = [counter for counter in counters if counter is not None]
+    if known and rows > 1:
+        torch._foreach_add_(known, 1)
 
 
 def make_norm(norm: Norm, channels: int) -> nn.Module:

@@ -3,6 +3,7 @@ import torch
 from torch import nn
 
 from i2gnn.nn import BatchNorm, make_norm
+from i2gnn.nn.norms import count_batch
 
 
 def test_two_rows_or_more_are_pytorchs_own():
@@ -35,3 +36,11 @@ def test_names():
     assert isinstance(make_norm("batch", 4), BatchNorm)
     with pytest.raises(ValueError, match="norm must be one of none, batch, got 'group'"):
         make_norm("group", 4)
+
+
+def test_batches_are_counted_as_by_forward():
+    norms = nn.ModuleList([BatchNorm(3), nn.Sequential(BatchNorm(2)), BatchNorm(4).eval()])
+    count_batch(norms, rows=5)
+    count_batch(norms, rows=1)  # left alone, as above
+    counters = [n.num_batches_tracked.item() for n in norms.modules() if isinstance(n, BatchNorm)]
+    assert counters == [1, 1, 0]
