@@ -1,6 +1,7 @@
 """Triton's kernels against the references: interpreted on a CPU, compiled on a GPU."""
 
 import dataclasses
+import math
 
 import pytest
 import torch
@@ -319,3 +320,16 @@ class TestOnGPU:
         ops.aggregate(h, s)
         with pytest.raises(AttributeError), ops.backend("reference"):
             ops.aggregate(h, s)
+
+
+@pytest.mark.parametrize("largest", [0.0, 3e-38, 1e-6, 0.5, 1.0, 1.5, 300.0, 3e38])
+@pytest.mark.parametrize("shape", [(1,), (0, 4), (50, 100)])
+def test_scales_bring_the_largest_number_to_about_one(device, largest, shape):
+    from i2gnn.ops.triton.scaling import find_scale
+
+    grad = torch.rand(shape, device=device) * 2 * largest - largest
+    grad.flatten()[-1:] = -largest
+    scale = find_scale(grad).item()
+    assert math.frexp(scale)[0] == 0.5  # a power of two
+    if 1e-30 < largest < 1e30 and grad.numel():
+        assert 0.5 <= largest * scale <= 1

@@ -19,6 +19,7 @@ from i2gnn.ops.triton import gated_kernels as kernels
 from i2gnn.ops.triton.aggregate import links_of, sum_links
 from i2gnn.ops.triton.launch import SideWork, blocks, launch
 from i2gnn.ops.triton.pool import sum_nodes
+from i2gnn.ops.triton.scaling import find_scale
 from i2gnn.ops.triton.shares import programs_on, sum_shares
 from i2gnn.subgraphs.structure import Subgraphs
 
@@ -102,10 +103,8 @@ class GatedStack(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         """[B, D] to the gradients of all weights."""
         run, kept = ctx.run, ctx.kept
-        # A power of two that brings the largest gradient to about 1, exact to undo.
-        largest = grad.abs().amax() if grad.numel() else grad.new_ones(())
-        scale = torch.exp2(-torch.ceil(torch.log2(largest.clamp(min=1e-30, max=1e30))))
-        rows = (grad * scale).to(torch.float16)
+        scale = find_scale(grad)
+        rows = torch.mul(grad, scale, out=torch.empty_like(grad, dtype=torch.float16))
         later = run.shares(run.layers - 1, 7 * run.width + 16 + run.labels)
         for t in range(run.layers - 1, 0, -1):
             rows = run.gates_grad(t, rows, *kept[t], later[:, t - 1])

@@ -27,35 +27,38 @@ class Gather:
     """
 
     def __init__(
-        self, subgraphs: Subgraphs, layer: GINELayer, edge_type: Tensor | None, h: Tensor
+        self, subgraphs: Subgraphs, layer: GINELayer, edge_type: Tensor | None, width: int
     ) -> None:
-        self.subgraphs, self.h = subgraphs, torch.empty_like(h, dtype=torch.float16)
+        self.subgraphs = subgraphs
         self.labels = Labels(layer.labels, subgraphs)
-        self.widths = [h.shape[1]] + [self.labels.width] * (layer.labels is not None)
+        self.widths = [width] + [self.labels.width] * (layer.labels is not None)
         self.part = filled(max(self.widths))
         self.K = self.part * len(self.widths)
         self.eps = layer.eps
         self.edges = None if layer.edges is None else layer.edges.contiguous()
         self.edge_type = None if edge_type is None else edge_type.contiguous()
         self.types = 0 if self.edges is None else len(self.edges)
-        self.a = rows_of(subgraphs, self.K)
         # Derived here, and not where both streams would race for them.
         self.links = links_of(subgraphs)
         self.reverse: Tensor | None = None
+
+    def forward(self, h: Tensor) -> Tensor:
+        """[R, D] float16 to [R, K]."""
+        self.h, a = h, rows_of(self.subgraphs, self.K)
         side = SideWork(h)
         if self.labels.width:
-            side.run(self._gather, 1, h)
-        self._gather(0, h)
+            side.run(self._gather, 1, a)
+        self._gather(0, a)
         side.join()
+        return a
 
-    def _gather(self, number: int, h: Tensor) -> None:
+    def _gather(self, number: int, a: Tensor) -> None:
         subgraphs, block_r = self.subgraphs, max(1, NUMBERS // self.part)
         launch(
             kernels.gather_kernel,
             (blocks(subgraphs.num_rows, block_r),),
-            self.a[:, number * self.part :],
-            None if number else self.h,
-            *self._part(number, h),
+            a[:, number * self.part :],
+            *self._part(number),
             *self._edges(number),
             self.eps,
             *self.links,
@@ -106,7 +109,7 @@ class Gather:
             grad_x,
             partial[:, :, number * self.part :],
             grad[:, number * self.part :],
-            *self._part(number, self.h),
+            *self._part(number),
             *self._edges(number),
             self.eps,
             scale,
@@ -125,8 +128,8 @@ class Gather:
         of_edges = None if self.edges is None else self.real(by_type[: self.types])
         return by_type[-1].sum(), of_edges
 
-    def _part(self, number: int, h: Tensor) -> tuple[Tensor | None, ...]:
-        return (None, *self.labels.tensors) if number else (h, None, None, None, None)
+    def _part(self, number: int) -> tuple[Tensor | None, ...]:
+        return (None, *self.labels.tensors) if number else (self.h, None, None, None, None)
 
     def _edges(self, number: int) -> tuple[Tensor | None, Tensor | None]:
         if self.edges is None:

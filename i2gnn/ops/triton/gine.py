@@ -5,8 +5,9 @@
     v   = relu(u W_x + q[node]) W_3 + b_3                                    mix, see `mix`
     out = elu(norm(v)) + h
 
-Kept for the backward pass are h, a, u and v, all in float16; the embedded labels z and both hidden
-layers are computed again. The statistics of a normalisation over rows need a pass of their own.
+States are float32 where they are added up, and float16 where they are gathered, as all else between
+kernels. Kept for the backward pass are h, a, u and v; the embedded labels z and both hidden layers
+are computed again. The statistics of a normalisation over rows need a pass of their own.
 Those of the hidden layer a W_1, which is not kept, follow from the covariance of a.
 """
 
@@ -79,12 +80,24 @@ class FusedLayers(torch.autograd.Function):
     ) -> Tensor:
         """One layer after the other; each has what its gradients need, if that is kept."""
         h = h.contiguous()
-        ctx.layers = []
-        for layer in layers:
-            made = FusedLayer(subgraphs, layer, edge_type, h)
-            h = made.forward(h)
-            if keeps:
-                ctx.layers.append(made)
+        rounded: Tensor | None = h.to(torch.float16)
+        widths = [h.shape[1], *(layer.mlp.weight_out.shape[1] for layer in layers)]
+        left = [
+            FusedLayer(subgraphs, layer, edge_type, width)
+            for layer, width in zip(layers, widths, strict=False)
+        ]
+        ctx.layers = [*left] if keeps else []
+        left[0].prepare()
+        others, weights = left[1:], SideWork(h)
+        while left:
+            layer = left.pop(0)  # and with it, unless it is kept, what it has computed
+            assert rounded is not None
+            rows = layer.gather.forward(rounded)
+            weights.join()
+            if others:
+                weights.run(_prepare, others)  # beside the first layer
+                others = []
+            h, rounded = layer.forward(rows, h, last=not left)
         return h
 
     @staticmethod
@@ -104,24 +117,42 @@ class FusedLayers(torch.autograd.Function):
         return None, None, None, None, grad, *itertools.chain(*found)
 
 
+def _prepare(layers: list["FusedLayer"]) -> None:
+    for layer in layers:
+        layer.prepare()
+
+
 class FusedLayer:
     """The pieces of a layer."""
 
     def __init__(
-        self, subgraphs: Subgraphs, layer: GINELayer, edge_type: Tensor | None, h: Tensor
+        self, subgraphs: Subgraphs, layer: GINELayer, edge_type: Tensor | None, width: int
     ) -> None:
-        self.gather = Gather(subgraphs, layer, edge_type, h)
+        self.gather = Gather(subgraphs, layer, edge_type, width)
         self.perceptron = TwoLayers(subgraphs, layer.mlp, self.gather)
-        last = self.perceptron.out
-        self.mix = None if layer.mix is None else Mix(subgraphs, layer.mix, last)
-        last = last if self.mix is None else self.mix.out
+        self.mix = None if layer.mix is None else Mix(subgraphs, layer.mix)
         width = layer.mlp.weight_out.shape[1]
-        self.norm = Norm(subgraphs, layer.norm, last, width, layer.activation)
+        self.norm = Norm(subgraphs, layer.norm, width, layer.activation)
         self.residual = layer.residual
 
-    def forward(self, h: Tensor) -> Tensor:
-        """The result, [R, D]."""
-        return self.norm.forward(h if self.residual else None)
+    def prepare(self) -> None:
+        """Writes the weights as kernels read them."""
+        self.perceptron.prepare()
+        if self.mix is not None:
+            self.mix.prepare()
+
+    def forward(self, rows: Tensor, h: Tensor, last: bool) -> tuple[Tensor, Tensor | None]:
+        """The result, [R, D], and unless it is the last the same in float16.
+
+        Args:
+            rows: What was gathered.
+            h: States, to be added.
+            last: Whether no layer follows.
+        """
+        rows = self.perceptron.forward(rows)
+        if self.mix is not None:
+            rows = self.mix.forward(rows)
+        return self.norm.forward(rows, h if self.residual else None, last)
 
     def backward(
         self, grad: Tensor, before: SideWork

@@ -69,17 +69,16 @@ def part_of_rows(
     J: tl.constexpr,
     COLUMNS: tl.constexpr,
 ) -> Any:
-    """States of some rows, as float16 holds them, or where `x` is None their embedded labels."""
+    """States of some rows, or where `x` is None their embedded labels."""
     if x is None:
         return embed(code, resistance, table, weight, row, channel, wanted, D, J, COLUMNS)
     else:
-        return load_rows(x, row, channel, wanted, D).to(tl.float16).to(tl.float32)
+        return load_rows(x, row, channel, wanted, D)
 
 
 @kernel
 def gather_kernel(
     a: tl.tensor,
-    kept: tl.tensor,
     x: tl.tensor,
     code: tl.tensor,
     resistance: tl.tensor,
@@ -107,16 +106,13 @@ def gather_kernel(
 ) -> None:
     """a[r] = (1 + eps) x[r] + sum of relu(x[sender] + edges[type of the edge]) over r's links.
 
-    Without `edges`, of x[sender]. A type outside of the table makes its messages NaN. `kept`, if
-    given, takes x in float16, which is all that the gradients need of it.
+    Without `edges`, of x[sender]. A type outside of the table makes its messages NaN.
     """
     row = tl.program_id(0).to(tl.int64) * BLOCK_R + tl.arange(0, BLOCK_R)
     channel = tl.arange(0, BLOCK_D)
     first, count, rank = links_of_rows(row, rows, first_link, link_count, row_rank)
     inside = row < tl.load(row_ptr + pairs)
     own = part_of_rows(x, code, resistance, table, weight, row, channel, inside, D, J, COLUMNS)
-    if kept is not None:
-        store_rows(kept, row, channel, row < rows, own, D)
     total = (1.0 + tl.load(eps)) * own
     for begin in range(0, tl.max(count), UNROLL):
         for step in tl.static_range(UNROLL):

@@ -30,22 +30,28 @@ class Mix:
     The states of nodes are [nodes, centre, side, context], gated by the labels of the rows.
     """
 
-    def __init__(self, subgraphs: Subgraphs, mix: NodeMix, h: Tensor) -> None:
-        self.subgraphs, self.mix, self.h = subgraphs, mix, h
-        self.OUT = h.shape[1]
+    def __init__(self, subgraphs: Subgraphs, mix: NodeMix) -> None:
+        self.subgraphs, self.mix = subgraphs, mix
         self.width, self.hidden = mix.weight_rows.shape
-        self.M = filled(self.hidden)
+        self.OUT, self.M = filled(self.width), filled(self.hidden)
         self.labels = Labels(mix.gate, subgraphs)
-        self.weight_in = fill(mix.weight_rows.t(), self.M, self.OUT)
-        self.weight_out = fill(mix.weight_out.t(), self.OUT, self.M)
+
+    def prepare(self) -> None:
+        """Writes the weights as kernels read them."""
+        self.weight_in = fill(self.mix.weight_rows.t(), self.M, self.OUT)
+        self.weight_out = fill(self.mix.weight_out.t(), self.OUT, self.M)
+
+    def forward(self, h: Tensor) -> Tensor:
+        """[R, OUT] to the same."""
+        mix, self.h = self.mix, h
         self.states, self.size = node_states(h, self.labels, self.width)
         q = torch.addmm(mix.bias, self.states, mix.weight_states)
         self.q = fill(q, len(q), self.M)
-        self.out = rows_of(subgraphs, self.OUT)
+        out = rows_of(self.subgraphs, self.OUT)
         launch(
             kernels.mix_kernel,
             (programs_on(h.device, 3),),
-            self.out,
+            out,
             h,
             self.q,
             self.weight_in,
@@ -59,6 +65,7 @@ class Mix:
             num_warps=4,
             num_stages=1,
         )
+        return out
 
     def backward(
         self, grad: Tensor, scale: Tensor, side: SideWork

@@ -11,6 +11,7 @@ from i2gnn.ops.triton import mix_kernels as kernels
 from i2gnn.ops.triton.launch import blocks, launch
 from i2gnn.ops.triton.pool import tile_of_group
 from i2gnn.ops.triton.rows import Labels, filled, label_grad, rows_of
+from i2gnn.ops.triton.scaling import find_scale
 from i2gnn.subgraphs.structure import Subgraphs
 
 __all__ = ["ReadNodes", "fits_node_states", "node_states", "node_states_grad", "read_node_states"]
@@ -59,9 +60,7 @@ class ReadNodes(torch.autograd.Function):
         if not labels.width:
             node_states_grad(grad_h, None, grad, None, None, ctx.size, ctx.h, labels)
             return None, None, grad_h, None, None
-        # A power of two that brings the largest gradient to about 1, exact to undo.
-        largest = grad.abs().amax().clamp(min=1e-30, max=1e30)
-        scale = torch.exp2(-torch.ceil(torch.log2(largest)))
+        scale = find_scale(grad)
         grad_gate = rows_of(labels.subgraphs, filled(labels.width))
         node_states_grad(grad_h, grad_gate, grad, scale, None, ctx.size, ctx.h, labels)
         return None, None, grad_h, *label_grad(grad_gate, labels, scale)

@@ -7,6 +7,7 @@ from torch import Tensor
 from i2gnn.ops.reference import NormState
 from i2gnn.ops.triton import norm_kernels as kernels
 from i2gnn.ops.triton.launch import blocks, launch
+from i2gnn.ops.triton.rows import filled
 from i2gnn.ops.triton.shares import programs_on
 from i2gnn.subgraphs.structure import Subgraphs
 
@@ -26,16 +27,34 @@ def norm_code(norm: NormState | None) -> int:
 class Norm:
     """out = elu(norm(p)) + h, each of the three optional; [R, OUT] float16 to [R, D] float32."""
 
-    def __init__(
-        self, subgraphs: Subgraphs, norm: NormState | None, p: Tensor, width: int, elu: bool
-    ) -> None:
-        self.subgraphs, self.p, self.width, self.elu = subgraphs, p, width, elu
-        self.OUT = p.shape[1]
+    def __init__(self, subgraphs: Subgraphs, norm: NormState | None, width: int, elu: bool) -> None:
+        self.subgraphs, self.state, self.width, self.elu = subgraphs, norm, width, elu
+        self.OUT = filled(width)
         self.block_r = max(1, NUMBERS // self.OUT)
         self.norm = norm_code(norm)
-        self.vectors: Tensor | None = None
-        if norm is None:
-            return
+
+    def forward(self, p: Tensor, h: Tensor | None, last: bool) -> tuple[Tensor, Tensor | None]:
+        """The result, with `h` [R, D] added if given; in float16 too, unless it is the last."""
+        rows, self.p = self.subgraphs.num_rows, p
+        self.vectors = None if self.state is None else self._vectors(self.state)
+        out = p.new_empty(rows, self.width, dtype=torch.float32)
+        rounded = None if last else torch.empty_like(out, dtype=torch.float16)
+        launch(
+            kernels.norm_elu_kernel,
+            (blocks(rows, self.block_r),),
+            out,
+            rounded,
+            p,
+            self.vectors,
+            h,
+            *self._rows(),
+            rows,
+            **self._sizes(),
+        )
+        return out, rounded
+
+    def _vectors(self, norm: NormState) -> Tensor:
+        p = self.p
         programs, partial = programs_on(p.device, 2), None
         if norm.training:
             partial = norm.weight.new_empty(programs, 2, self.OUT)
@@ -49,11 +68,11 @@ class Norm:
                 BLOCK_R=4 * self.block_r,
                 num_warps=8,
             )
-        self.vectors = norm.weight.new_empty(6, self.OUT)
+        vectors = norm.weight.new_empty(6, self.OUT)
         launch(
             kernels.norm_statistics_kernel,
             (1,),
-            self.vectors,
+            vectors,
             partial,
             p,
             *norm[:4],
@@ -61,28 +80,12 @@ class Norm:
             programs,
             norm.momentum,
             norm.eps,
-            D=width,
+            D=self.width,
             H=self.OUT,
             NORM=self.norm,
             num_warps=8,
         )
-
-    def forward(self, h: Tensor | None) -> Tensor:
-        """The result, with `h` [R, D] added if given."""
-        rows = self.subgraphs.num_rows
-        out = self.p.new_empty(rows, self.width, dtype=torch.float32)
-        launch(
-            kernels.norm_elu_kernel,
-            (blocks(rows, self.block_r),),
-            out,
-            self.p,
-            self.vectors,
-            h,
-            *self._rows(),
-            rows,
-            **self._sizes(),
-        )
-        return out
+        return vectors
 
     def backward(self, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, tuple[Tensor | None, ...]]:
         """[R, D] to the gradient by p, its scale, and its sum over rows; those of the norm."""

@@ -21,6 +21,7 @@ import triton.language as tl
 
 from i2gnn.ops.triton.gated_kernels import tile
 from i2gnn.ops.triton.launch import kernel
+from i2gnn.ops.triton.scaling import power_for
 from i2gnn.ops.triton.shares import sum_few
 
 __all__ = [
@@ -216,6 +217,7 @@ def norm_statistics_kernel(
 @kernel
 def norm_elu_kernel(
     out: tl.tensor,
+    rounded: tl.tensor,
     p: tl.tensor,
     vectors: tl.tensor,
     add: tl.tensor,
@@ -227,7 +229,10 @@ def norm_elu_kernel(
     ELU: tl.constexpr,
     BLOCK_R: tl.constexpr,
 ) -> None:
-    """The result elu(scale * p + shift) + add, [R, D] from [R, H]; zeros for spare rows."""
+    """The result elu(scale * p + shift) + add, [R, D] from [R, H]; zeros for spare rows.
+
+    `rounded`, if given, takes it in float16.
+    """
     row = tl.program_id(0).to(tl.int64) * BLOCK_R + tl.arange(0, BLOCK_R)
     channel = tl.arange(0, H)
     inside = row < tl.load(row_ptr + pairs)
@@ -243,6 +248,8 @@ def norm_elu_kernel(
         y += tl.load(add + at, mask=inside[:, None] & wanted, other=0.0)
     y = tl.where(inside[:, None], y, 0.0)
     tl.store(out + at, y, mask=(row < rows)[:, None] & wanted)
+    if rounded is not None:
+        tl.store(rounded + at, y, mask=(row < rows)[:, None] & wanted)
 
 
 @kernel
@@ -329,8 +336,7 @@ def norm_grad_vectors_kernel(
         rows = tl.load(row_ptr + pairs).to(tl.int32)
         largest *= tl.abs(tl.load(vectors + channel))
         store_grads(vectors, grads, channel, total, product, rows, 1.0, H, NORM)
-    top = tl.minimum(tl.maximum(tl.max(largest, 0), 1e-30), 1e30)
-    tl.store(scale_of_grad, tl.exp2(-tl.ceil(tl.log2(top))))
+    tl.store(scale_of_grad, power_for(tl.max(largest, 0)))
 
 
 @kernel

@@ -26,23 +26,30 @@ class TwoLayers:
 
     def __init__(self, subgraphs: Subgraphs, mlp: Perceptron, gather: Gather) -> None:
         self.subgraphs, self.mlp, self.gather = subgraphs, mlp, gather
-        self.a, self.K = gather.a, gather.K
+        self.K = gather.K
         self.hidden, self.width = mlp.weight_out.shape
         self.H, self.OUT = filled(self.hidden), filled(self.width)
         self.block_h = min(BLOCK_H, self.H)
-        self.weight_in = gather.fill(mlp.weight_in.t(), self.H)
-        self.weight_out = fill(mlp.weight_out.t(), self.OUT, self.H)
         self.norm = norm_code(mlp.norm)
-        self.vectors, self.spread, self.gram = self._statistics(mlp.norm)
-        self.out = rows_of(subgraphs, self.OUT)
+
+    def prepare(self) -> None:
+        """Writes the weights as kernels read them."""
+        self.weight_in = self.gather.fill(self.mlp.weight_in.t(), self.H)
+        self.weight_out = fill(self.mlp.weight_out.t(), self.OUT, self.H)
+
+    def forward(self, a: Tensor) -> Tensor:
+        """[R, K] to [R, OUT]."""
+        self.a = a
+        self.vectors, self.spread, self.gram = self._statistics(self.mlp.norm)
+        out = rows_of(self.subgraphs, self.OUT)
         launch(
             kernels.perceptron_kernel,
-            (programs_on(self.a.device, 2),),
-            self.out,
-            self.a,
+            (programs_on(a.device, 2),),
+            out,
+            a,
             self.weight_in,
             self.weight_out,
-            mlp.bias_out,
+            self.mlp.bias_out,
             self.vectors,
             *self._rows(),
             D=self.width,
@@ -52,6 +59,7 @@ class TwoLayers:
             num_warps=4,
             num_stages=1,
         )
+        return out
 
     def backward(
         self, grad: Tensor, scale: Tensor, bias: Tensor | None, side: SideWork
