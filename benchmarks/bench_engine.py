@@ -52,7 +52,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(text, file=sys.stderr, flush=True)
 
     records = run_benchmark(settings, cases=arguments.cases, on_record=write, notify=notify)
-    if arguments.check and settings.on_gpu and arguments.epochs:
+    trains = "counting" in arguments.cases and arguments.epochs
+    if arguments.check and settings.on_gpu and trains:
         records += record_training(settings, arguments.epochs, on_record=write, notify=notify)
     verdicts = check(records) if arguments.check else []
     console = Console(stderr=arguments.json)
@@ -79,7 +80,10 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--out", metavar="FILE", help="JSON lines to a file")
     parser.add_argument("--check", action="store_true", help="compare with what is promised")
     parser.add_argument(
-        "--epochs", type=int, default=TRAINING_EPOCHS, help="of the training run; 0 leaves it out"
+        "--epochs",
+        type=int,
+        default=TRAINING_EPOCHS,
+        help="of the counting model's run; 0 leaves it out",
     )
     arguments = parser.parse_args(argv)
     if arguments.check and arguments.graphs != PROMISED_GRAPHS:
