@@ -19,6 +19,26 @@ def test_public_names_exist():
     assert i2gnn.__version__ == version("i2gnn")
 
 
+@pytest.mark.parametrize(
+    ("code", "unwanted"),
+    [
+        ("import i2gnn; from i2gnn.cli.main import main; main(['--help'])", "torch"),
+        ("from i2gnn.cli.main import main; main(['count', '--help'])", "torch"),
+        ("import i2gnn; i2gnn.I2GNN; i2gnn.count; i2gnn.training.fit", "torch_geometric"),
+    ],
+)
+def test_what_is_not_needed_is_not_imported(code, unwanted):
+    check = f"{code}; import sys; sys.exit({unwanted!r} in sys.modules)"
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", check], timeout=120)
+    assert done.returncode == 0
+
+
+def test_packages_are_attributes():
+    assert i2gnn.subgraphs.BranchedEgoNets is i2gnn.BranchedEgoNets
+    with pytest.raises(AttributeError, match="module 'i2gnn' has no attribute 'nothing'"):
+        i2gnn.nothing  # noqa: B018
+
+
 def test_python_in_the_documents_runs():
     documents = ("extending", "memory", "theory", "expressiveness")
     for name in ("README.md", *(f"docs/{document}.md" for document in documents)):

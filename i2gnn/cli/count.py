@@ -6,18 +6,21 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
 
-from i2gnn.counting.api import Counts
-from i2gnn.counting.files import FileSummary, count_file
-from i2gnn.counting.patterns import PAPER_TARGETS, parse_pattern, resolve
-from i2gnn.graphs.readers import FORMATS, Block, Problem
 from i2gnn.progress import progress_bar
-from i2gnn.report.molecules import MoleculeDrawing
 
-__all__ = ["HELP", "add_arguments", "execute"]
+if TYPE_CHECKING:
+    from i2gnn.counting import Counts, FileSummary
+    from i2gnn.graphs.readers import Block, Problem
+
+__all__ = ["FORMATS", "HELP", "add_arguments", "execute"]
+
+FORMATS = ("smi", "csv", "parquet", "graph6", "edges", "npz")
+"""Those of `i2gnn.graphs.readers`, which takes long to import."""
 
 HELP = "count cycles, paths, graphlets and any small pattern, per node, edge or graph"
 
@@ -27,7 +30,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("input", help="file of graphs or molecules: see --format")
     parser.add_argument(
         "--what",
-        default=",".join(PAPER_TARGETS),
         help="names, separated by commas: cycle3..cycle8, path2..path6, star3..star5, clique4, "
         "clique5, tailed_triangle, chordal_cycle, triangle_rectangle, orbit0..orbit14 "
         "(induced); default: the nine of the paper",
@@ -48,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--level", choices=("node", "edge", "graph"), default="node")
     parser.add_argument("--out", metavar="FILE", help="write the table: .csv, .parquet or .json")
-    parser.add_argument("--format", choices=tuple(FORMATS), help="kind of input, if unclear")
+    parser.add_argument("--format", choices=FORMATS, help="kind of input, if unclear")
     parser.add_argument("--column", help="column of the SMILES (default: smiles)")
     parser.add_argument("--strict", action="store_true", help="stop at the first bad record")
     parser.add_argument("--head", type=int, default=10, help="rows to print (default 10)")
@@ -62,7 +64,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Counts, prints the table and its summary."""
-    named = [text for text in arguments.what.split(",") if text.strip()]
+    from i2gnn.counting import PAPER_TARGETS, parse_pattern, resolve
+    from i2gnn.report.molecules import MoleculeDrawing
+
+    named: list[str] = list(PAPER_TARGETS)
+    if arguments.what is not None:
+        named = [text for text in arguments.what.split(",") if text.strip()]
     own = [parse_pattern(text) for text in arguments.pattern]
     own += [parse_pattern(text, induced=True) for text in arguments.induced_pattern]
     patterns = resolve([*named, *own])
@@ -83,23 +90,26 @@ def execute(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _run(arguments, patterns, out, drawing) -> FileSummary:  # type: ignore[no-untyped-def]
+def _run(arguments, patterns, out, drawing) -> "FileSummary":  # type: ignore[no-untyped-def]
+    from i2gnn.counting import count_file
+    from i2gnn.graphs import readers
+
     size = Path(arguments.input).stat().st_size if Path(arguments.input).is_file() else 0
     shown = not arguments.quiet and sys.stderr.isatty()
     # A file that is one block has bars for each kind of count; a stream has one, for its bytes.
-    one_block = FORMATS["edges"] + FORMATS["npz"]
+    one_block = readers.FORMATS["edges"] + readers.FORMATS["npz"]
     whole = arguments.format in ("edges", "npz") or arguments.input.endswith(one_block)
     with progress_bar("counting (bytes)", size, enabled=shown and not whole) as advance:
         done = 0
 
-        def on_block(block: Block, counts: Counts) -> None:
+        def on_block(block: "Block", counts: "Counts") -> None:
             nonlocal done
             advance(max(0, min(block.read, size) - done))
             done = max(done, min(block.read, size))
             if drawing is not None:
                 drawing.add(block.smiles, block.numbers, counts)
 
-        def on_problem(problem: Problem) -> None:
+        def on_problem(problem: "Problem") -> None:
             if not arguments.quiet:
                 print(f"skipped line {problem.line}: {problem.reason}", file=sys.stderr)
 
@@ -122,7 +132,7 @@ def _run(arguments, patterns, out, drawing) -> FileSummary:  # type: ignore[no-u
     return summary
 
 
-def _print_table(summary: FileSummary, out: str | None) -> None:
+def _print_table(summary: "FileSummary", out: str | None) -> None:
     console = Console()
     if not out and len(summary.head):
         table = Table(title=f"counts per {summary.level} (first {len(summary.head)} rows)")
@@ -140,7 +150,7 @@ def _print_table(summary: FileSummary, out: str | None) -> None:
     console.print(means)
 
 
-def _print_json(summary: FileSummary, source: str, rows: Path | None) -> None:
+def _print_json(summary: "FileSummary", source: str, rows: Path | None) -> None:
     document = {
         "input": source,
         "level": summary.level,

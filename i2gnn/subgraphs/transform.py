@@ -1,24 +1,19 @@
 """The PyG way in: a transform whose result collates in PyG's own `DataLoader`."""
 
-import dataclasses
 import json
 from typing import Any
 
 import torch
-from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.transforms import BaseTransform
 
 from i2gnn.graphs.raw import Level
 from i2gnn.graphs.store import GraphStore
+from i2gnn.subgraphs.collated import INTO
 from i2gnn.subgraphs.extract import extract_subgraphs
-from i2gnn.subgraphs.structure import AXES, Subgraphs
+from i2gnn.subgraphs.structure import AXES
 
-__all__ = ["BranchedEgoNets", "EgoNetData", "as_subgraphs"]
-
-INTO = {f.name: f.metadata["into"] for f in dataclasses.fields(Subgraphs) if "into" in f.metadata}
-"""For every column of `Subgraphs`, the axis its values index."""
-
+__all__ = ["BranchedEgoNets", "EgoNetData"]
 
 SHARED = {"x", "edge_attr", "y"}
 """Columns that are the graph's own."""
@@ -54,6 +49,7 @@ class BranchedEgoNets(BaseTransform):
 
     Example:
         >>> from torch_geometric.loader import DataLoader
+        >>> from i2gnn.subgraphs import as_subgraphs
         >>> edge_index = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
         >>> data = BranchedEgoNets(hops=2)(Data(edge_index=edge_index, num_nodes=3))
         >>> batch = next(iter(DataLoader([data, data], batch_size=2)))
@@ -99,21 +95,3 @@ def _reordered(data: Data, graphs: GraphStore) -> dict[str, Any]:
         key: value[order] if key != "edge_index" and data.is_edge_attr(key) else value
         for key, value in data.to_dict().items()
     }
-
-
-def as_subgraphs(batch: Any) -> Subgraphs:
-    """The `Subgraphs` behind a collated batch of `EgoNetData`, or behind a single one."""
-    if isinstance(batch, Subgraphs):
-        return batch
-    if not hasattr(batch, "axis_sizes"):
-        raise TypeError(
-            f"expected Subgraphs or a batch of graphs from BranchedEgoNets, "
-            f"got {type(batch).__name__}"
-        )
-    sizes = batch.axis_sizes.cpu()
-    columns: dict[str, Tensor] = {name: batch[name] for name in INTO if name in batch}
-    settings = {batch.settings} if isinstance(batch.settings, str) else set(batch.settings)
-    if len(settings) > 1:
-        raise ValueError(f"the batch mixes ego-nets of different settings: {sorted(settings)}")
-    by_axis = {axis: sizes[:, n] for n, axis in enumerate(AXES)}
-    return Subgraphs.from_parts(by_axis, columns, json.loads(settings.pop()))

@@ -5,7 +5,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from i2gnn.cli.count import FORMATS
 from i2gnn.cli.main import main
+from i2gnn.graphs import readers
 from tests.helpers import data_root
 
 MIXED = "C1CC1C\nC1CC\nc1ccccc1\nfoo\n"
@@ -142,3 +144,7 @@ def test_a_long_file_runs_in_constant_memory(tmp_path: Path) -> None:
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert after - before < 30_000  # kilobytes, for three times the input
     assert len(out.read_text().splitlines()) == 60_001
+
+
+def test_formats_are_those_that_can_be_read() -> None:
+    assert tuple(readers.FORMATS) == FORMATS
