@@ -30,8 +30,18 @@ __all__ = [
 __version__ = "0.1.0"
 
 PACKAGES = (
-    *("benchmark", "counting", "data", "expressiveness", "graphs", "models", "nn", "ops"),
-    *("paper", "report", "subgraphs", "training"),
+    "benchmark",
+    "counting",
+    "data",
+    "expressiveness",
+    "graphs",
+    "models",
+    "nn",
+    "ops",
+    "paper",
+    "report",
+    "subgraphs",
+    "training",
 )
 
 # PyTorch takes seconds to import, which `i2gnn --help` can do without.

@@ -69,16 +69,12 @@ class TwoLayers:
         units = self.H // self.block_h
         programs = max(1, programs_on(grad.device) // units)
         partial = new(programs, self.K + self.OUT + 1, self.H)
+        inputs = self.a, grad, self.weight_in, self.weight_out, self.vectors, *self._rows()
         launch(
             kernels.perceptron_weights_grad_kernel,
             (programs, units),
             partial,
-            self.a,
-            grad,
-            self.weight_in,
-            self.weight_out,
-            self.vectors,
-            *self._rows(),
+            *inputs,
             **self._sizes(),
             BLOCK_H=self.block_h,
             BLOCK_R=2 * TILE,
@@ -111,12 +107,7 @@ class TwoLayers:
             kernels.perceptron_rows_grad_kernel,
             (programs_on(grad.device),),
             grad_a,
-            self.a,
-            grad,
-            self.weight_in,
-            self.weight_out,
-            self.vectors,
-            *self._rows(),
+            *inputs,
             **self._sizes(),
             BLOCK_H=self.block_h,
             BLOCK_R=2 * TILE,
