@@ -87,17 +87,10 @@ class FusedLayers(torch.autograd.Function):
             for layer, width in zip(layers, widths, strict=False)
         ]
         ctx.layers = [*left] if keeps else []
-        left[0].prepare()
-        others, weights = left[1:], SideWork(h)
         while left:
             layer = left.pop(0)  # and with it, unless it is kept, what it has computed
             assert rounded is not None
-            rows = layer.gather.forward(rounded)
-            weights.join()
-            if others:
-                weights.run(_prepare, others)  # beside the first layer
-                others = []
-            h, rounded = layer.forward(rows, h, last=not left)
+            h, rounded = layer.forward(h, rounded, last=not left)
         return h
 
     @staticmethod
@@ -105,21 +98,18 @@ class FusedLayers(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         """The same backwards.
 
-        Gradients by rows follow from each other; those by weights come beside. The last of a layer,
-        those of the gather, may take until the norm of the next is through.
+        Gradients by rows follow from each other; those by weights come beside, and may take until
+        the norm and the mix of the next layer are through.
         """
         grad, found = grad.contiguous(), list[tuple[Tensor | None, ...]]()
-        last = SideWork(grad)
+        before = SideWork(grad)
         for layer in reversed(ctx.layers):
-            grad, of_layer, last = layer.backward(grad, last)
+            side = SideWork(grad)
+            grad, of_layer = layer.backward(grad, side, before)
             found.insert(0, of_layer)
-        last.join()
+            before = side
+        before.join()
         return None, None, None, None, grad, *itertools.chain(*found)
-
-
-def _prepare(layers: list["FusedLayer"]) -> None:
-    for layer in layers:
-        layer.prepare()
 
 
 class FusedLayer:
@@ -135,43 +125,35 @@ class FusedLayer:
         self.norm = Norm(subgraphs, layer.norm, width, layer.activation)
         self.residual = layer.residual
 
-    def prepare(self) -> None:
-        """Writes the weights as kernels read them."""
-        self.perceptron.prepare()
-        if self.mix is not None:
-            self.mix.prepare()
-
-    def forward(self, rows: Tensor, h: Tensor, last: bool) -> tuple[Tensor, Tensor | None]:
+    def forward(self, h: Tensor, rounded: Tensor, last: bool) -> tuple[Tensor, Tensor | None]:
         """The result, [R, D], and unless it is the last the same in float16.
 
         Args:
-            rows: What was gathered.
             h: States, to be added.
+            rounded: The same in float16, to be gathered.
             last: Whether no layer follows.
         """
-        rows = self.perceptron.forward(rows)
+        rows = self.perceptron.forward(self.gather.forward(rounded))
         if self.mix is not None:
             rows = self.mix.forward(rows)
         return self.norm.forward(rows, h if self.residual else None, last)
 
     def backward(
-        self, grad: Tensor, before: SideWork
-    ) -> tuple[Tensor, tuple[Tensor | None, ...], SideWork]:
-        """Gradient by h, and those by the tensors of the layer; some are there after a join.
+        self, grad: Tensor, side: SideWork, before: SideWork
+    ) -> tuple[Tensor, tuple[Tensor | None, ...]]:
+        """Gradient by h, and those by the tensors of the layer, which are there after a join.
 
         Inside, gradients of rows are float16, times a power of two. `before`, what the layer above
-        has left to do, is joined before much memory is taken.
+        has left to do, is joined before the perceptron takes memory.
         """
-        side, last = SideWork(grad), SideWork(grad)
         rows, scale, total, of_norm = self.norm.backward(grad)
-        before.join()
         bias: Tensor | None = total  # the gradient of the last bias, which may be that of the mix
         of_mix: tuple[Tensor | None, ...] = (None,) * 7
         if self.mix is not None:
             rows, of_mix = self.mix.backward(rows, scale, side)
             of_mix, bias = (*of_mix, total), None
+        before.join()
         rows, of_perceptron = self.perceptron.backward(rows, scale, bias, side)
         added = grad if self.residual else None
-        grad_h, of_gather = self.gather.backward(rows, scale, added, last)
-        side.join()
-        return grad_h, (*of_gather, *of_perceptron, *of_mix, *of_norm), last
+        grad_h, of_gather = self.gather.backward(rows, scale, added, side)
+        return grad_h, (*of_gather, *of_perceptron, *of_mix, *of_norm)

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from i2gnn.ops.reference import NodeMix
 from i2gnn.ops.triton import mix_kernels as kernels
-from i2gnn.ops.triton.launch import SideWork, blocks, launch
+from i2gnn.ops.triton.launch import SideWork, launch
 from i2gnn.ops.triton.node_states import node_states, node_states_grad
 from i2gnn.ops.triton.pool import sum_context
 from i2gnn.ops.triton.rows import Labels, fill, filled, label_grad, rows_of
@@ -35,11 +35,8 @@ class Mix:
         self.width, self.hidden = mix.weight_rows.shape
         self.OUT, self.M = filled(self.width), filled(self.hidden)
         self.labels = Labels(mix.gate, subgraphs)
-
-    def prepare(self) -> None:
-        """Writes the weights as kernels read them."""
-        self.weight_in = fill(self.mix.weight_rows.t(), self.M, self.OUT)
-        self.weight_out = fill(self.mix.weight_out.t(), self.OUT, self.M)
+        self.weight_in = fill(mix.weight_rows.t(), self.M, self.OUT)
+        self.weight_out = fill(mix.weight_out.t(), self.OUT, self.M)
 
     def forward(self, h: Tensor) -> Tensor:
         """[R, OUT] to the same."""
@@ -111,24 +108,8 @@ class Mix:
 
     def _states_grad(self, grad_q: Tensor, scale: Tensor) -> tuple[Tensor, Tensor]:
         """Gradients of the weight and the bias of q."""
-        nodes, width = self.states.shape
-        several, programs = blocks(width, TILE), max(1, programs_on(grad_q.device) // 4)
-        partial = scale.new_empty(programs, several, TILE + 1, self.M)
-        launch(
-            kernels.states_grad_kernel,
-            (programs, several),
-            partial,
-            self.states,
-            grad_q,
-            nodes,
-            S=width,
-            M=self.M,
-            BLOCK_S=TILE,
-            BLOCK_N=TILE // 2,
-            num_warps=8,
-        )
-        total = sum_shares(partial, scale)[:, :, : self.hidden]
-        return total[:, :TILE].flatten(0, 1)[:width], total[0, TILE]
+        grad_q = grad_q[:, : self.hidden]
+        return (self.states.t() @ grad_q) / scale, grad_q.sum(0) / scale
 
     def _nodes_of_rows(self) -> tuple[Tensor, Tensor, Tensor, int]:
         s = self.subgraphs

@@ -20,7 +20,6 @@ __all__ = [
     "mix_kernel",
     "node_states_grad_kernel",
     "node_states_kernel",
-    "states_grad_kernel",
 ]
 
 
@@ -307,36 +306,3 @@ def mix_grad_kernel(
     out = partial + tl.program_id(0) * (2 * D * M)
     tl.store(out + d[:, None] * M + m[None, :], by_in)
     tl.store(out + (D + d)[:, None] * M + m[None, :], by_out)
-
-
-@kernel
-def states_grad_kernel(
-    partial: tl.tensor,
-    states: tl.tensor,
-    grad: tl.tensor,
-    nodes: int,
-    S: tl.constexpr,
-    M: tl.constexpr,
-    BLOCK_S: tl.constexpr,
-    BLOCK_N: tl.constexpr,
-) -> None:
-    """Shares of states' grad and of the sum of grad over the nodes, for BLOCK_S columns of states.
-
-    The sum is the last row of [BLOCK_S + 1, M].
-    """
-    column = tl.program_id(1) * BLOCK_S + tl.arange(0, BLOCK_S)
-    m = tl.arange(0, M)
-    product = tl.zeros([BLOCK_S, M], tl.float32)
-    sums = tl.zeros([BLOCK_N, M], tl.float32)
-    for t in range(tl.program_id(0), tl.cdiv(nodes, BLOCK_N), tl.num_programs(0)):
-        node = t * BLOCK_N + tl.arange(0, BLOCK_N)
-        there = (node < nodes)[:, None]
-        at = (node * S)[:, None] + column[None, :]
-        x = tl.load(states + at, mask=there & (column < S)[None, :], other=0.0)
-        g = tl.load(grad + (node * M)[:, None] + m[None, :], mask=there, other=0.0)
-        product = tl.dot(tl.trans(x), g, product)
-        sums += g
-    program = tl.program_id(0) * tl.num_programs(1) + tl.program_id(1)
-    out = partial + program * ((BLOCK_S + 1) * M) + m
-    tl.store(out[None, :] + (tl.arange(0, BLOCK_S) * M)[:, None], product)
-    tl.store(out + BLOCK_S * M, tl.sum(sums, 0))

@@ -30,12 +30,9 @@ class TwoLayers:
         self.hidden, self.width = mlp.weight_out.shape
         self.H, self.OUT = filled(self.hidden), filled(self.width)
         self.block_h = min(BLOCK_H, self.H)
+        self.weight_in = gather.fill(mlp.weight_in.t(), self.H)
+        self.weight_out = fill(mlp.weight_out.t(), self.OUT, self.H)
         self.norm = norm_code(mlp.norm)
-
-    def prepare(self) -> None:
-        """Writes the weights as kernels read them."""
-        self.weight_in = self.gather.fill(self.mlp.weight_in.t(), self.H)
-        self.weight_out = fill(self.mlp.weight_out.t(), self.OUT, self.H)
 
     def forward(self, a: Tensor) -> Tensor:
         """[R, K] to [R, OUT]."""
