@@ -128,9 +128,9 @@ def gather_kernel(
                 known = (kind >= 0) & (kind < types)
                 at = kind.to(tl.int64)[:, None] * EDGE_WIDTH + channel[None, :]
                 mask = (has & known)[:, None] & (channel < D)[None, :]
-                message += tl.load(edges + at, mask=mask, other=0.0)
-                message = tl.where((has & ~known)[:, None], float("nan"), message)
-                message = tl.where(message <= 0, 0.0, message)  # passes NaN on, as relu does
+                missing = tl.where(has & ~known, float("nan"), 0.0)[:, None]
+                message += tl.load(edges + at, mask=mask, other=missing)
+                message = tl.maximum(message, 0.0, propagate_nan=tl.PropagateNan.ALL)
             total += message
     tl.store(a + row[:, None] * K + channel[None, :], total, mask=inside[:, None])
 
@@ -218,8 +218,8 @@ def gather_grad_kernel(
                     back = tl.where(message <= 0, 0.0, back)
                     summed = ()
                     for j in tl.static_range(TYPES):
-                        new = share[j] + tl.where((kind == j)[:, None], back, 0.0)
-                        summed = summed + (new,)  # type: ignore[assignment]
+                        one = tl.where(kind == j, 1.0, 0.0)[:, None]  # a product is one instruction
+                        summed = summed + (share[j] + one * back,)  # type: ignore[assignment]
                     share = summed
                 total += back
         if x is None:
