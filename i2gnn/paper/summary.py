@@ -40,6 +40,11 @@ class Cell:
         return statistics.fmean(self.values) if self.values else None
 
     @property
+    def digits(self) -> int:
+        """Decimals that show the mean: four, as in the paper, or five where these would be few."""
+        return 4 if self.mean is None or self.mean >= 0.001 else 5
+
+    @property
     def deviation(self) -> float | None:
         """Standard deviation over the seeds; None for fewer than two."""
         return statistics.stdev(self.values) if len(self.values) > 1 else None

@@ -40,7 +40,8 @@ mean and standard deviation over the seeds, beside what the paper prints. Every 
 a file in `results/`, one for each run, with its settings, versions and hardware; a cell without \
 one is missing. Ticks (green cells) meet their goal: for `paper`, I²-GNN at most 10 % and other \
 models at most 25 % above the paper; for `best`, at most the lowest number published for any \
-model. Exact: the share of counts that are right once predictions are rounded.\
+model; all at the four digits that papers print. Exact: the share of counts that are right once \
+predictions are rounded.\
 """
 
 
@@ -192,8 +193,8 @@ def _markdown_cell(cell: Cell | None) -> str:
         return ""
     ours = "missing"
     if cell.mean is not None:
-        ours = f"**{cell.mean:.4f}**"
-        ours += "" if cell.deviation is None else f" ± {cell.deviation:.4f}"
+        ours = f"**{cell.mean:.{cell.digits}f}**"
+        ours += "" if cell.deviation is None else f" ± {cell.deviation:.{cell.digits}f}"
         ours += {True: " ✓", False: " ✗", None: ""}[cell.met]
         ours += "" if len(cell.values) == 3 else f" ({_seeds(cell)})"
         if cell.mean_exact is not None:

@@ -35,6 +35,7 @@ def results(tmp_path):
     records = [record("i2gnn", "cycle5", seed, 0.002 + seed / 1000) for seed in (0, 1, 2)]
     records += [record("mpnn", "cycle5", 0, 0.2088), record("idgnn", "cycle5", 0, 0.2)]
     records += [record("i2gnn", "cycle6", 0, 0.00449, preset="best")]
+    records += [record("i2gnn", "cycle3", 0, 0.000087, preset="best")]
     records += [record("i2gnn", "cycle6", 0, 9.0, preset="forgotten")]
     records += [record("i2gnn", "cycle5", 0, 0.5, table="search", preset="best-plain@50")]
     records += [record("i2gnn", "cycle5", 0, 0.25, table="search", preset="best-slow")]
@@ -82,6 +83,7 @@ def test_both_pages(results):
     text = (results / "page.md").read_text(encoding="utf-8")
     assert "**0.0030** ± 0.0010 ✓<br>exact 97.5 %<br>paper 0.0028, × 1.07" in text
     assert "**0.2000** ✗ (1 seed)<br>exact 97.5 %<br>paper 0.0490, × 4.08" in text
+    assert "**0.00009** ✓ (1 seed)<br>exact 97.5 %<br>paper 0.0003, × 0.29" in text
     assert "missing<br>paper 0.0036" in text
     assert "5 runs, 52 s of training on Abacus <8>" in text
     page = (results / "page.html").read_text(encoding="utf-8")

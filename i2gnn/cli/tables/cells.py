@@ -48,7 +48,7 @@ def _lowest(cells: list[Cell]) -> dict[tuple[str, str], Cell]:
 def _text(cell: Cell | None, lowest: Cell | None) -> str:
     if cell is None:
         return ""
-    ours = "missing" if cell.mean is None else f"{cell.mean:.4f}{MARKS[cell.met]}"
+    ours = "missing" if cell.mean is None else f"{cell.mean:.{cell.digits}f}{MARKS[cell.met]}"
     if cell is lowest and cell.mean is not None:
         ours += " *"
     seeds = len(cell.values)
