@@ -91,7 +91,7 @@ def test_both_pages(results):
     parser.feed(page)
     assert "Abacus &lt;8&gt;" in page and "Abacus <8>" not in page
     assert 'class="cell met"' in page and 'class="cell unmet"' in page
-    assert page.count("<svg") == 6  # curves of four columns, errors of two targets
+    assert page.count("<svg") == 7  # curves of five columns, errors of two targets
     write_reproduction(results, results / "again.md", results / "again.html")
     assert (results / "again.html").read_text(encoding="utf-8") == page
 
