@@ -157,6 +157,11 @@ CANDIDATES: Mapping[str, Candidate] = MappingProxyType(
             "cosine from 5e-4, little decay of weights, 32 graphs a step",
             training=small_batches(32, 5e-4),
         ),
+        "smallest-batches-additive": Candidate(
+            "cosine from 5e-4, little decay of weights, 32 graphs a step, sums over branches",
+            {"options": ADDITIVE},
+            small_batches(32, 5e-4),
+        ),
         "slow-decayed": Candidate(
             "cosine from 1e-3, decay of weights",
             training=cosine(1e-3, name="adamw", weight_decay=0.5),
