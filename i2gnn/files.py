@@ -14,7 +14,12 @@ from torch import Tensor
 
 from i2gnn.errors import InputError
 
-__all__ = ["atomic_path", "load_tensors", "save_tensors", "write_atomically"]
+try:
+    import fcntl
+except ModuleNotFoundError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["atomic_path", "load_tensors", "lock_folder", "save_tensors", "write_atomically"]
 
 
 @contextlib.contextmanager
@@ -46,6 +51,34 @@ def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> None
     """Writes text (UTF-8) or bytes to `path`, completely or not at all."""
     with atomic_path(path) as temporary:
         temporary.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+@contextlib.contextmanager
+def lock_folder(folder: str | os.PathLike[str]) -> Iterator[None]:
+    """Keeps other processes that ask for the same out of a folder, which is made if missing.
+
+    The lock goes with the process, however it ends. Where there are no such locks, as on Windows
+    and on some network file systems, nothing is kept out.
+
+    Raises:
+        InputError: Another process has it.
+    """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    if fcntl is None:
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise InputError(f"{folder} is in use by another process") from error
+        except OSError:
+            pass
+        yield
+    finally:
+        os.close(handle)
 
 
 def save_tensors(

@@ -25,5 +25,7 @@ def deviations(preset: str, task: Task, config: RunConfig) -> tuple[str, ...]:
     if preset == "paper-5" and model.name != "ppgn":
         found.append("5 layers, as the paper's appendix says; its main text says 4")
     if not preset.startswith("paper"):
-        found.append(f"settings of our own: {candidate_of(preset, task).about}")
+        about = candidate_of(preset, task).about
+        found.append(f"{model.num_layers} layers, labels {model.labels or 'spd'}")
+        found.append(f"settings of our own: {about}")
     return tuple(found)

@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from i2gnn.paper.presets import Task
+from i2gnn.paper.presets import PRESETS, Task, configure
 from i2gnn.training import RunConfig
-from i2gnn.training.options import flatten
+from i2gnn.training.options import different_settings
+from i2gnn.training.resume import FREE
 
-__all__ = ["Experiment", "shorten", "shrink"]
-
-FREE = {"training.device", "training.time_limit", "training.checkpoint_seconds"}
-"""Settings that do not make another experiment."""
+__all__ = ["Experiment", "is_outdated", "shorten", "shrink"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,13 +57,18 @@ class Experiment:
         """Settings in which a record of this name is of another experiment."""
         sections = {key: record["settings"][key] for key in ("data", "model", "training")}
         # Through the settings' own class, so that what older records do not mention has a value.
-        there = flatten(RunConfig.from_dict(sections).to_dict())
-        here = flatten(self.config.to_dict())
-        return [
-            f"{key} (there {there[key]!r}, here {here[key]!r})"
-            for key in here
-            if key not in FREE and there[key] != here[key]
-        ]
+        before = RunConfig.from_dict(sections).to_dict()
+        return different_settings(before, self.config.to_dict(), FREE)
+
+
+def is_outdated(record: dict[str, Any]) -> bool:
+    """Whether a record's preset has other settings by now, or is no more."""
+    task, seed = Task(*(record[name] for name in Task._fields)), record["seed"]
+    preset, _, epochs = record["preset"].partition("@")
+    if preset not in PRESETS:
+        return True
+    one = Experiment(task=task, preset=preset, seed=seed, config=configure(preset, task, seed))
+    return bool((shorten(one, int(epochs)) if epochs else one).differences(record))
 
 
 def shorten(experiment: Experiment, epochs: int) -> Experiment:

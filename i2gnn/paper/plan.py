@@ -42,7 +42,12 @@ def choose_experiments(
     """
     usual = ["paper"] if table.tests else [f"best-{name}" for name in CANDIDATES]
     chosen = presets or usual
-    found = [one for preset in chosen for one in table.experiments(preset, seeds)]
+    # By name, so that what is asked for twice is run once.
+    named = {one.name: one for preset in chosen for one in table.experiments(preset, seeds)}
+    found = list(named.values())
+    if not found:
+        fitting = "paper, paper-5, best" if table.tests else "best-<candidate>"
+        raise InputError(f"{table.name} has no runs of {', '.join(chosen)}; expected {fitting}")
     wanted: list[tuple[str, Sequence[str] | None, Callable[[Task], str]]] = [
         ("target", targets, lambda task: task.target),
         ("model", models, lambda task: task.model),
@@ -59,6 +64,8 @@ def choose_experiments(
     if quick:
         there = (data_folder(data_root) / CHEMBL.path).is_file()
         found = [shrink(one) for one in found if there or one.task.dataset != "chembl"]
+        if not found:
+            raise InputError(f"{CHEMBL.path} is not in the folder of data sets (--data-root)")
     if epochs is not None:
         if epochs < 1:
             raise InputError(f"epochs is {epochs}; expected at least 1")

@@ -18,7 +18,7 @@ from i2gnn.data import Splits
 from i2gnn.files import write_atomically
 from i2gnn.paper.experiment import Experiment
 from i2gnn.paper.records import read_record, thin_curve, write_record
-from i2gnn.training import Checkpoint, Result, fit, predict
+from i2gnn.training import Checkpoint, Result, fit
 from i2gnn.training.environment import resolve_device
 from i2gnn.training.loop import CHECKPOINT
 from i2gnn.training.record import bin_errors, make_record
@@ -78,13 +78,13 @@ class RunSettings:
 
 
 def state_of(experiment: Experiment, settings: RunSettings) -> Event:
-    """What the files say about an experiment: done, stopped at an epoch, failed, or waiting."""
+    """What the files say about an experiment: done, stopped at an epoch, or waiting."""
     path, folder = experiment.record_path(settings.results), experiment.run_dir(settings.runs)
     if path.is_file():
         record = read_record(path)
         different = experiment.differences(record)
-        note = f"{path} has other settings: {', '.join(different)}" if different else ""
-        return Event(experiment.name, "done", record["epochs"], note)
+        note = f"{path} has other settings, and is left out: {', '.join(different)}"
+        return Event(experiment.name, "done", record["epochs"], note if different else "")
     if (folder / CHECKPOINT).is_file():
         return Event(experiment.name, "stopped", _epochs_in(folder))
     return Event(experiment.name, "waiting")
@@ -175,7 +175,7 @@ class Runner:
         task, found = experiment.task, list(experiment.deviations)
         if self.settings.jobs > 1:
             found.append(
-                f"{self.settings.jobs} runs shared the device: seconds are not of one alone"
+                f"up to {self.settings.jobs} runs shared the device: seconds are not of one alone"
             )
         record = make_record(
             result,
@@ -192,7 +192,9 @@ class Runner:
         )
         record["curve"] = thin_curve(result.history, result.best_epoch)
         if experiment.tests:
-            record["errors"] = bin_errors(*_predictions(prepared, splits, result))
+            target = prepared.data.graphs.batch(splits.test).y
+            assert target is not None and result.prediction is not None
+            record["errors"] = bin_errors(_column(target), _column(result.prediction))
         return record
 
     def _reporter(self, name: str) -> Callable[[Mapping[str, float]], None]:
@@ -212,16 +214,6 @@ class Runner:
     def _time_left(self) -> float:
         deadline = self.settings.deadline
         return float("inf") if deadline is None else deadline - time.time()
-
-
-def _predictions(
-    prepared: Prepared, splits: Splits, result: Result
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """True and predicted counts of all test nodes (or graphs)."""
-    predicted = predict(prepared.model, prepared.store, splits.test, scaling=result.scaling)
-    target = prepared.data.graphs.batch(splits.test).y
-    assert target is not None
-    return _column(target), _column(predicted)
 
 
 def _column(values: Tensor) -> npt.NDArray[np.float64]:

@@ -21,7 +21,6 @@ class Cell:
         preset: Name of the settings.
         values: Errors of all seeds: on the test graphs, in a search on the validation graphs.
         exact: Shares of test items whose rounded count is right, where records have them.
-        seconds: Training time of all seeds together.
         paper: What the paper prints.
         goal: What the error should not exceed.
     """
@@ -30,7 +29,6 @@ class Cell:
     preset: str
     values: tuple[float, ...]
     exact: tuple[float, ...] = ()
-    seconds: float = 0.0
     paper: float | None = None
     goal: float | None = None
 
@@ -91,9 +89,8 @@ def summarize(
                         for record in here
                         if "exact" in record.get("test_metrics", {})
                     ),
-                    seconds=sum(record["seconds"] for record in here),
                     paper=table.published.get(task),
-                    goal=table.goal(plain, task) if preset == plain else None,
+                    goal=table.goal(plain, task) if preset == plain and table.tests else None,
                 )
             )
     return cells

@@ -4,7 +4,8 @@ import contextlib
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, NamedTuple
@@ -115,7 +116,8 @@ class _Pool(contextlib.AbstractContextManager["_Pool"]):
     def _start(self, experiment: Experiment) -> None:
         here, there = self._context.Pipe()
         process = self._context.Process(target=_work, args=(there, self._settings, self._stop))
-        process.start()
+        with _ctrl_c_ignored():
+            process.start()
         there.close()
         here.send(experiment)
         self._workers.append(_Worker(process, here, experiment))
@@ -131,6 +133,19 @@ class _Pool(contextlib.AbstractContextManager["_Pool"]):
             if worker.process.is_alive():
                 worker.process.terminate()
                 worker.process.join()
+
+
+@contextlib.contextmanager
+def _ctrl_c_ignored() -> Iterator[None]:
+    """A process that starts in here ignores Ctrl-C from its first moment on."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals are the main thread's
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def take_next(waiting: list[Experiment], last: Experiment) -> Experiment | None:

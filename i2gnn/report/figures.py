@@ -1,7 +1,8 @@
 """Figures as SVG text, to be placed into a page."""
 
 import io
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import matplotlib
@@ -54,11 +55,11 @@ def learning_curves(histories: Mapping[str, Sequence[Mapping[str, float]]], metr
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(7.2, 3.6))
         axes = figure.subplots()
-        for (name, history), color in zip(histories.items(), COLORS, strict=False):
+        for (name, history), (color, dash) in zip(histories.items(), _pens(), strict=False):
             epochs = [row["epoch"] for row in history]
             values = [row["validation"] for row in history]
             best = int(np.argmin(values))
-            axes.plot(epochs, values, color=color, label=name, linewidth=1.6)
+            axes.plot(epochs, values, dash, color=color, label=name, linewidth=1.6)
             axes.plot(epochs[best], values[best], "o", color=color, markersize=5)
         axes.set(xlabel="epoch", ylabel=f"validation {metric}", yscale="log")
         _plain_log_labels(axes)
@@ -75,7 +76,7 @@ def predicted_against_true(target: Values, predictions: Mapping[str, Values], wh
         # Counts are whole numbers: spread them a little, or all nodes of a count fall on one line.
         jitter = np.random.default_rng(0).uniform(-0.3, 0.3, len(target))
         for panel, (name, predicted), color in zip(
-            panels, predictions.items(), COLORS, strict=False
+            panels, predictions.items(), itertools.cycle(COLORS), strict=False
         ):
             panel.plot([0, top], [0, top], color="#333a44", linewidth=0.8, zorder=3)
             panel.scatter(
@@ -91,7 +92,7 @@ def predicted_against_true(target: Values, predictions: Mapping[str, Values], wh
 def error_by_count(
     target: Values, predictions: Mapping[str, Values], what: str, min_nodes: int = 5
 ) -> str:
-    """Mean absolute error of the nodes with a given true count (the paper's Figure 5).
+    """Mean absolute error of the nodes with a given true count (the paper's Figure 7).
 
     The lower panel shows how many nodes have that count; counts with fewer than `min_nodes`
     nodes are left out of the upper one.
@@ -105,12 +106,12 @@ def binned_errors(errors: Mapping[str, Mapping[str, Any]], what: str, min_nodes:
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(7.2, 4.6))
         upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
-        for (name, bins), color in zip(errors.items(), COLORS, strict=False):
+        for (name, bins), (color, dash) in zip(errors.items(), _pens(), strict=False):
             count = np.array(bins["count"]) + (bins["width"] - 1) / 2  # the middle of a bin
             number, error = np.array(bins["number"]), np.array(bins["mae"])
             enough = (number >= min_nodes) & (error > 0)
             upper.plot(
-                count[enough], error[enough], "o-", color=color, label=name, markersize=3,
+                count[enough], error[enough], f"o{dash}", color=color, label=name, markersize=3,
                 linewidth=1.4,
             )  # fmt: skip
         upper.set(ylabel="mean absolute error", yscale="log")
@@ -187,6 +188,11 @@ def _draw(
         axes.text(x, y, text, ha="center", va="center", fontsize=8.5, color="#111820")
     axes.set_axis_off()
     axes.margins(0.08)
+
+
+def _pens() -> Iterator[tuple[str, str]]:
+    """Colour and dash of one line after the other, however many."""
+    return ((color, dash) for dash in itertools.cycle(("-", "--", ":")) for color in COLORS)
 
 
 def _plain_log_labels(axes: Axes) -> None:

@@ -1,5 +1,6 @@
 """The page of reproduced tables, made from records alone: as Markdown and as HTML with plots."""
 
+import logging
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,13 +16,16 @@ from i2gnn.paper.counting import (
     model_title,
     target_title,
 )
+from i2gnn.paper.experiment import is_outdated
 from i2gnn.paper.presets import PRESETS, Task
 from i2gnn.paper.records import read_records
 from i2gnn.paper.summary import Cell, summarize
 from i2gnn.report.figures import binned_errors, learning_curves
 from i2gnn.report.page import write_page
 
-__all__ = ["Section", "collect_sections", "write_reproduction"]
+__all__ = ["Section", "collect_sections", "percent", "write_reproduction"]
+
+log = logging.getLogger(__name__)
 
 SHOWN = ("table2", "table3", "table6", "ablation", "search", "search6")
 """Tables of the page, in its order; the figure of errors is drawn from the records of table2."""
@@ -39,9 +43,9 @@ Normalised mean absolute errors on the test graphs, at the epoch with the lowest
 mean and standard deviation over the seeds, beside what the paper prints. Every number comes from \
 a file in `results/`, one for each run, with its settings, versions and hardware; a cell without \
 one is missing. Ticks (green cells) meet their goal: for `paper`, I²-GNN at most 10 % and other \
-models at most 25 % above the paper; for `best`, at most the lowest number published for any \
+models at most 25 % above the paper; for `best`, a number at or below the lowest published for any \
 model; all at the four digits that papers print. Exact: the share of counts that are right once \
-predictions are rounded.\
+predictions are rounded. Searches are compared on validation graphs, and have no goals.\
 """
 
 
@@ -81,7 +85,10 @@ class Section:
     @property
     def command(self) -> str:
         """Makes what is missing."""
-        return f"i2gnn reproduce {self.table.name} --preset {' '.join(self.presets)}"
+        names = dict.fromkeys(preset.split("@")[0] for preset in self.presets)
+        epochs = {preset.partition("@")[2] for preset in self.presets} - {""}
+        length = f" --epochs {epochs.pop()}" if len(epochs) == 1 and len(self.presets) == 1 else ""
+        return f"i2gnn reproduce {self.table.name} --preset {' '.join(names)}{length}"
 
     @property
     def columns(self) -> list[tuple[str, str]]:
@@ -135,6 +142,7 @@ def write_reproduction(
         errors = [_error_figure(sections, target) for target in ("cycle5", "cycle6")]
         values = {
             "introduction": INTRODUCTION.replace("`", ""),
+            "percent": percent,
             "sections": [(section, list(_curves(section))) for section in sections],
             "errors": [Markup(figure) for figure in errors if figure],
         }
@@ -144,13 +152,18 @@ def write_reproduction(
 
 def collect_sections(results: str | os.PathLike[str]) -> list[Section]:
     """All tables with all their presets that have records, and those that should."""
-    records = read_records(results, SHOWN)
+    records = []
+    for record in read_records(results, SHOWN):
+        if is_outdated(record):
+            values = (record[key] for key in ("table", "preset", *Task._fields[1:], "seed"))
+            name = " ".join(map(str, values))
+            log.warning("left out, for its preset has other settings by now: %s", name)
+        else:
+            records.append(record)
     sections = []
     for table in (TABLES[name] for name in SHOWN):
         own = [r for r in records if r["table"] == table.name]
-        known = dict.fromkeys([*ALWAYS.get(table.name, ()), *(r["preset"] for r in own)])
-        # Others are of experiments that are no more.
-        presets = [preset for preset in known if preset.split("@")[0] in PRESETS]
+        presets = dict.fromkeys([*ALWAYS.get(table.name, ()), *(r["preset"] for r in own)])
         groups = [(preset,) for preset in presets] if table.tests else [tuple(presets)]
         for group in filter(None, groups):
             cells = summarize(table, group, records)
@@ -198,11 +211,21 @@ def _markdown_cell(cell: Cell | None) -> str:
         ours += {True: " ✓", False: " ✗", None: ""}[cell.met]
         ours += "" if len(cell.values) == 3 else f" ({_seeds(cell)})"
         if cell.mean_exact is not None:
-            ours += f"<br>exact {100 * cell.mean_exact:.1f} %"
+            ours += f"<br>exact {percent(cell.mean_exact)}"
     if cell.paper is None:
         return ours
     ratio = "" if cell.ratio is None else f", × {cell.ratio:.2f}"
     return f"{ours}<br>paper {cell.paper:.4f}{ratio}"
+
+
+def percent(share: float) -> str:
+    """A share in percent, which is 100 only if all of it is there.
+
+    Example:
+        >>> percent(1.0), percent(0.99996), percent(0.9352)
+        ('100 %', '99.99 %', '93.52 %')
+    """
+    return "100 %" if share == 1 else f"{min(100 * share, 99.99):.2f} %"
 
 
 def _seeds(cell: Cell) -> str:

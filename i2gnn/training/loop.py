@@ -6,7 +6,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from i2gnn.data.splits import Splits
 from i2gnn.errors import InputError
+from i2gnn.files import lock_folder
 from i2gnn.graphs import GraphStore
 from i2gnn.graphs.assemble import has_kernel
 from i2gnn.models import StreamedModel
@@ -60,6 +61,8 @@ class Result:
         validation: At the best epoch, by which it was chosen.
         test: At the same epoch; None without test graphs.
         test_metrics: Every metric that fits the loss on the test graphs, one number per target.
+        prediction: What was tested: targets of the test graphs in their own units, [n, T] on the
+            CPU; None without test graphs.
         best_epoch: Counted from 1.
         epochs: How many were run.
         stopped: Why there were no more.
@@ -73,6 +76,7 @@ class Result:
     validation: float
     test: float | None
     test_metrics: dict[str, list[float]]
+    prediction: Tensor | None
     best_epoch: int
     epochs: int
     stopped: Literal["epochs", "early_stop", "time_limit"]
@@ -112,13 +116,16 @@ def fit(
             KeyboardInterrupt to stop the run as Ctrl-C does.
 
     Raises:
-        InputError: Targets, splits or a checkpoint that do not fit, or a loss that is not finite.
+        InputError: Targets, splits or a checkpoint that do not fit, a loss that is not finite, or
+            another process that trains in `run_dir`.
         KeyboardInterrupt: Ctrl-C; the checkpoint then holds the last finished epoch.
     """
     config = config or TrainingConfig()
     folder = None if run_dir is None else Path(run_dir)
-    with environment(config) as fabric:
+    with environment(config) as fabric, ExitStack() as held:
         run = _Run(fabric, model, data, splits, config, folder, dict(settings or {}))
+        if folder is not None:
+            held.enter_context(lock_folder(folder))
         run.start(resume)
         epochs_left = max(0, config.epochs - len(run.history))
         try:
@@ -310,14 +317,16 @@ class _Run:
         return self.validation()
 
     def _mean_metric(self, graphs: Iterable[GraphStore]) -> Tensor:
-        return self._compare(graphs, [self.metric])[self.metric].double().mean()
+        found = compare([self.metric], *self._predict(graphs), self.loss_scaling)
+        return found[self.metric].double().mean()
 
-    def _compare(self, graphs: Iterable[GraphStore], metrics: list[str]) -> dict[str, Tensor]:
+    def _predict(self, graphs: Iterable[GraphStore]) -> tuple[Tensor, Tensor]:
+        """Predictions and targets, [n, T] each."""
         prediction, target = run_model(
             self.model, lambda batch: self.forward(_Box(batch)), graphs, self.loss_scaling
         )
         assert target is not None
-        return compare(metrics, prediction, target, self.loss_scaling)
+        return prediction, target
 
     def _batches(self, indices: Tensor, batch_size: int | None = None) -> Iterable[GraphStore]:
         size = batch_size or self.config.batch_size
@@ -393,20 +402,23 @@ class _Run:
         self.model.load_state_dict(self.best)
         self.model.eval()
         tested: dict[str, list[float]] = {}
+        prediction: Tensor | None = None
         if len(self.splits.test):
             assert self.data.y is not None
             whole = bool((self.data.y.nan_to_num() % 1 == 0).all())
             regression = ["normalized_mae", "mae", "rmse", *(["exact"] if whole else [])]
             names = ["accuracy"] if self.config.loss in ("bce", "ce") else regression
-            found = self._compare(
-                self._batches(self.splits.test), list(dict.fromkeys([self.metric, *names]))
-            )
+            names = list(dict.fromkeys([self.metric, *names]))
+            prediction, target = self._predict(self._batches(self.splits.test))
+            found = compare(names, prediction, target, self.loss_scaling)
             tested = {name: values.tolist() for name, values in found.items()}
+            prediction = prediction.cpu()
         return Result(
             metric=self.metric,
             validation=self.history[self.best_epoch - 1]["validation"],
             test=_average(tested[self.metric]) if tested else None,
             test_metrics=tested,
+            prediction=prediction,
             best_epoch=self.best_epoch,
             epochs=len(self.history),
             stopped=stopped,

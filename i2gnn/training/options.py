@@ -5,7 +5,7 @@ import math
 import os
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Literal, Self, Union
 
@@ -13,7 +13,7 @@ import yaml
 
 from i2gnn.errors import InputError
 
-__all__ = ["Settings", "flatten", "option"]
+__all__ = ["Settings", "different_settings", "flatten", "option"]
 
 
 def option(
@@ -132,6 +132,23 @@ def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         else:
             flat[prefix + key] = value
     return flat
+
+
+def different_settings(
+    before: Mapping[str, Any], now: Mapping[str, Any], free: Collection[str]
+) -> list[str]:
+    """What differs between two nested settings, in words; `free` may.
+
+    Example:
+        >>> different_settings({"a": {"b": 1, "c": 2}}, {"a": {"b": 3}, "d": 4}, free={"d"})
+        ["a.b (was 1, is 3)", "a.c (was 2, is 'absent')"]
+    """
+    old, new = flatten(before), flatten(now)
+    return [
+        f"{key} (was {old.get(key, 'absent')!r}, is {new.get(key, 'absent')!r})"
+        for key in sorted(old.keys() | new.keys())
+        if key not in free and old.get(key) != new.get(key)
+    ]
 
 
 def _read(value: Any, hint: Any) -> Any:

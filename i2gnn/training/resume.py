@@ -8,10 +8,10 @@ from torch import nn
 
 from i2gnn.errors import InputError
 from i2gnn.training.checkpoint import Checkpoint
-from i2gnn.training.options import flatten
+from i2gnn.training.options import different_settings
 from i2gnn.training.targets import Scaling
 
-__all__ = ["check_same_run"]
+__all__ = ["FREE", "check_same_run"]
 
 FREE = {
     "training.time_limit",
@@ -26,15 +26,10 @@ def check_same_run(
     path: Path, checkpoint: Checkpoint, settings: dict[str, Any], model: nn.Module, scaling: Scaling
 ) -> None:
     """Raises an InputError that names what differs between the checkpoint and the run."""
-    before, now = flatten(checkpoint.settings), flatten(settings)
     free = set(FREE)
-    if now.get("training.schedule.name") != "cosine":
+    if settings["training"]["schedule"]["name"] != "cosine":
         free.add("training.epochs")  # a run may go on for longer
-    changed = [
-        f"{key} (was {before.get(key, 'absent')!r}, is {now.get(key, 'absent')!r})"
-        for key in sorted(before.keys() | now.keys())
-        if key not in free and before.get(key) != now.get(key)
-    ]
+    changed = different_settings(checkpoint.settings, settings, free)
     if changed:
         raise InputError(f"{path}: the run has other settings: {', '.join(changed)}")
     weights = {name: list(weight.shape) for name, weight in model.state_dict().items()}

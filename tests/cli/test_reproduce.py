@@ -10,7 +10,7 @@ import torch
 from rich.console import Console
 
 from i2gnn.cli.main import main
-from i2gnn.cli.tables.cells import result_table
+from i2gnn.cli.tables.cells import result_tables
 from i2gnn.cli.tables.counting import parse_time
 from i2gnn.cli.tables.progress import _View, show_progress
 from i2gnn.errors import InputError
@@ -56,6 +56,9 @@ def test_quick_table_list_and_report(command, tmp_path, capsys, monkeypatch):
     assert [record["model"] for record in json.loads(out)] == ["mpnn", "i2gnn"] and not err
     assert main(["reproduce", "report", "--out", str(tmp_path / "results"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["filled"] == 0  # smoke tests are no results
+    assert (tmp_path / "results" / "reproducing.md").is_file()
+    assert not (tmp_path / "docs").exists()  # the page of the records of this work
+    assert main(["reproduce", "report", "--quiet"]) == 0
     assert (tmp_path / "docs" / "reproducing.md").is_file()
 
 
@@ -142,9 +145,10 @@ def test_a_search_marks_the_lowest():
     ]
     cells.append(Cell(tasks[0], "best-wide", values=()))
     screen = io.StringIO()
-    Console(file=screen, width=100).print(result_table(table, cells))
+    for part in result_tables(table, cells, 100):
+        Console(file=screen, width=100).print(part)
     shown = screen.getvalue()
-    assert shown.count("0.1000 * (1)") == 2 and "missing" in shown
+    assert shown.count("0.1000 * (1)") == 2 and "best-wide" not in shown  # without a record
     assert "0.3000 (1)" in shown and "validation MAE" in shown and "goal" not in shown
 
 

@@ -119,3 +119,15 @@ def test_quick_runs_need_no_files(tmp_path):
     chosen = plan("table2", quick=True, data_root=str(tmp_path))
     assert {e.config.data.name for e in chosen} == {"synthetic"} and len(chosen) == 24
     assert all(e.preset == "quick-paper" and e.epochs == 2 for e in chosen)
+
+
+def test_what_is_asked_for_twice_is_run_once():
+    asked = plan("table3", presets=["paper", "paper"], seeds=[3, 3], targets=["clique4"])
+    assert len(asked) == len({one.name for one in asked}) == 6  # models
+
+
+def test_a_plan_without_runs_is_refused(tmp_path):
+    with pytest.raises(InputError, match="search has no runs of paper; expected best-<candidate>"):
+        plan("search", presets=["paper"], targets=["cycle6"])
+    with pytest.raises(InputError, match="chembl_16200.smi is not in the folder of data sets"):
+        plan("table2", quick=True, datasets=["chembl"], data_root=str(tmp_path))

@@ -62,6 +62,34 @@ def test_a_run_leaves_a_complete_record_and_is_not_repeated(tmp_path):
     assert [event.state for event in seen] == ["done"]
 
 
+def test_errors_are_those_of_what_was_tested(tmp_path):
+    """In the run's precision, in which predictions are others."""
+    (experiment,) = quick(models=["i2gnn"])
+    training = dataclasses.replace(experiment.config.training, precision="bfloat16")
+    config = dataclasses.replace(experiment.config, training=training)
+    experiment = dataclasses.replace(experiment, config=config)
+    run([experiment], settings(tmp_path))
+    record = read_record(tmp_path / "results" / f"{experiment.name}.json")
+    number, errors = record["errors"]["number"], record["errors"]["mae"]
+    total = sum(n * e for n, e in zip(number, errors, strict=True))
+    assert total / sum(number) == pytest.approx(record["test_metrics"]["mae"][0], rel=1e-4)
+
+
+def test_options_that_only_one_side_has_are_differences(tmp_path):
+    (experiment,) = quick(models=["i2gnn"])
+    run([experiment], settings(tmp_path))
+    record = read_record(tmp_path / "results" / f"{experiment.name}.json")
+    model = dataclasses.replace(experiment.config.model, options={"readout_mlp": "edge"})
+    other = dataclasses.replace(
+        experiment, config=dataclasses.replace(experiment.config, model=model)
+    )
+    (difference,) = other.differences(record)
+    assert difference == "model.options.readout_mlp (was 'absent', is 'edge')"
+    record["settings"]["model"]["options"] = {"readout_mlp": False}
+    (difference,) = experiment.differences(record)
+    assert difference == "model.options.readout_mlp (was False, is 'absent')"
+
+
 def test_a_record_of_other_settings_is_told(tmp_path):
     (experiment,) = quick(models=["mpnn"])
     where = settings(tmp_path)
@@ -73,7 +101,7 @@ def test_a_record_of_other_settings_is_told(tmp_path):
     path.write_text(json.dumps(record))
     event = state_of(experiment, where)
     assert event.state == "done"
-    assert event.note.endswith("settings: training.optimizer.lr (there 0.5, here 0.001)")
+    assert event.note.endswith("left out: training.optimizer.lr (was 0.5, is 0.001)")
 
 
 def test_out_of_time_and_resumed_elsewhere(tmp_path):

@@ -26,6 +26,12 @@ def test_learning_curves():
     check(figures.learning_curves({"A & B": history}, "error"), "A & B", "epoch")
 
 
+def test_all_curves_are_drawn_however_many():
+    histories = {f"model {n}": [{"epoch": 1, "validation": 1.0}] for n in range(20)}
+    drawn = figures.learning_curves(histories, "MAE")
+    assert all(f">{name}<" in drawn for name in histories)
+
+
 def test_predicted_against_true():
     svg = figures.predicted_against_true(TARGET, PREDICTIONS, "5-cycles")
     check(svg, "A & B", "<exact>", "true number of 5-cycles")

@@ -1,5 +1,7 @@
 import csv
 import logging
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -318,3 +320,18 @@ def test_a_longer_run_on_a_gpu_goes_on_exactly(tmp_path: Path, precision: str) -
         )
     assert result.test is not None and result.test < 1
     assert_same_run(tmp_path / "stopped", tmp_path / "whole")
+
+
+def test_two_processes_cannot_train_in_one_folder(tmp_path):
+    data = stars()
+    hold = "import sys; from i2gnn.files import lock_folder\n"
+    hold += "with lock_folder(sys.argv[1]): print('held', flush=True); sys.stdin.read()"
+    line = [sys.executable, "-c", hold, str(tmp_path)]
+    with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None and other.stdout.readline() == "held\n"
+        with pytest.raises(InputError, match="in use by another process"):
+            fit(make_model(), data, split(), config(epochs=1), run_dir=tmp_path)
+        other.communicate("")
+    fit(
+        make_model(), data, split(data), config(epochs=1), run_dir=tmp_path
+    )  # the lock has gone with the process

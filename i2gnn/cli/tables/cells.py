@@ -1,4 +1,6 @@
-"""Cells of the counting experiments as a table for the terminal."""
+"""Cells of the counting experiments as tables for the terminal."""
+
+from collections.abc import Iterator
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
@@ -6,42 +8,58 @@ from rich.table import Table
 from i2gnn.paper.counting import CountingTable, dataset_title, model_title, target_title
 from i2gnn.paper.summary import Cell
 
-__all__ = ["result_table"]
+__all__ = ["result_tables"]
 
 MARKS = {True: " ✓", False: " ✗", None: ""}
+WIDE = 15
+"""Characters that a column may take: a number, its mark and its seeds; or a title."""
 
 
-def result_table(table: CountingTable, cells: list[Cell]) -> Table:
-    """Rows are models, columns targets; each cell has ours, and the paper's below it."""
+def result_tables(table: CountingTable, cells: list[Cell], width: int) -> Iterator[str | Table]:
+    """Rows are models, columns targets; each cell has ours, and the paper's below it.
+
+    A heading and a table for each data set; several tables if one were wider than `width`
+    characters. What the marks mean comes last.
+    """
     what = "test MAE, ours over the paper's" if table.tests else "validation MAE"
+    shown = [cell for cell in cells if cell.values or table.tests]  # a search is never complete
+    title_width = max((len(line) for c in shown for line in _title(c).split("\n")), default=0)
+    together = max(1, (width - title_width - 3) // WIDE)
+    for dataset in dict.fromkeys(cell.task.dataset for cell in shown):
+        yield f"{table.title}, {dataset_title(dataset)}: normalised {what}"
+        here = [cell for cell in shown if cell.task.dataset == dataset]
+        targets = list(dict.fromkeys(cell.task.target for cell in here))
+        for begin in range(0, len(targets), together):
+            some = targets[begin : begin + together]
+            yield _table(table, [cell for cell in here if cell.task.target in some])
     marks = "✓ the goal is met, ✗ it is not" if table.tests else "* the lowest"
-    shown = Table(
-        title=f"{table.title}: normalised {what}",
-        caption=f"mean of the seeds (how many, if not three); {marks}",
-        box=SIMPLE_HEAD,
-        title_justify="left",
-    )
-    columns = list(dict.fromkeys((cell.task.dataset, cell.task.target) for cell in cells))
-    rows = list(dict.fromkeys((cell.task.model, cell.preset) for cell in cells))
-    found = {((c.task.model, c.preset), (c.task.dataset, c.task.target)): c for c in cells}
+    yield f"mean of the seeds (how many, if not three); {marks}"
+
+
+def _table(table: CountingTable, cells: list[Cell]) -> Table:
+    shown = Table(box=SIMPLE_HEAD, padding=(0, 0, 0, 1))
     shown.add_column("", no_wrap=True)
-    many = len({dataset for dataset, _ in columns}) > 1
-    for dataset, target in columns:
-        title = target_title(target)
-        shown.add_column(f"{dataset_title(dataset)}\n{title}" if many else title, justify="right")
+    targets = list(dict.fromkeys(cell.task.target for cell in cells))
+    for target in targets:
+        shown.add_column(target_title(target), justify="right")
     lowest = {} if table.tests else _lowest(cells)
-    for row in rows:
-        model, preset = row
-        texts = [_text(found.get((row, column)), lowest.get(column)) for column in columns]
-        shown.add_row(f"{model_title(model)}\n{preset}", *texts)
+    found = {(_title(c), c.task.target): c for c in cells}
+    for title in dict.fromkeys(_title(cell) for cell in cells):
+        shown.add_row(title, *(_text(found.get((title, t)), lowest.get(t)) for t in targets))
     return shown
 
 
-def _lowest(cells: list[Cell]) -> dict[tuple[str, str], Cell]:
+def _title(cell: Cell) -> str:
+    """Of a row: a model with a preset, or a candidate."""
+    candidate = cell.preset.startswith("best-") and cell.paper is None
+    return cell.preset if candidate else f"{model_title(cell.task.model)}\n{cell.preset}"
+
+
+def _lowest(cells: list[Cell]) -> dict[str, Cell]:
     """The best cell of each column."""
-    found: dict[tuple[str, str], Cell] = {}
+    found: dict[str, Cell] = {}
     for cell in sorted(cells, key=lambda c: float("inf") if c.mean is None else c.mean):
-        found.setdefault((cell.task.dataset, cell.task.target), cell)
+        found.setdefault(cell.task.target, cell)
     return found
 
 

@@ -21,19 +21,27 @@ __all__ = ["add_arguments", "execute"]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of all counting experiments."""
-    parser.add_argument("--preset", nargs="+", help="settings: paper (default), paper-5, best, ...")
+    parser.add_argument(
+        "--preset", nargs="+", help="paper (default), paper-5, best; of a search all"
+    )
     parser.add_argument("--only", nargs="+", metavar="TARGET", help="such as cycle5 cycle6")
     parser.add_argument("--models", nargs="+", metavar="MODEL", help="such as mpnn i2gnn")
     parser.add_argument("--datasets", nargs="+", metavar="NAME", help="counting, chembl")
-    parser.add_argument("--seeds", nargs="+", type=int, help="default: three, from --seed on")
+    parser.add_argument(
+        "--seeds", nargs="+", type=int, help="three, from --seed on; --quick, search: one"
+    )
     parser.add_argument("--epochs", type=int, help="other than the preset's, to try something")
     parser.add_argument("--quick", action="store_true", help="a smoke test, on a CPU in seconds")
     parser.add_argument("--list", action="store_true", help="show the runs and their state; no run")
     parser.add_argument("--resume", action="store_true", help="go on with runs that were stopped")
     parser.add_argument("--time-limit", metavar="TIME", help="stop at checkpoints: 540, 9m, 2h")
     parser.add_argument("--jobs", type=int, default=1, help="runs at a time on the device")
-    parser.add_argument("--out", metavar="DIR", help="folder of records (default results)")
-    parser.add_argument("--runs", metavar="DIR", help="folder of checkpoints (runs/reproduce)")
+    parser.add_argument(
+        "--out", metavar="DIR", help="folder of records (results; runs/quick/results)"
+    )
+    parser.add_argument(
+        "--runs", metavar="DIR", help="folder of checkpoints (runs/reproduce; runs/quick)"
+    )
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -62,8 +70,9 @@ def execute(arguments: argparse.Namespace) -> int:
         print(f"failed: {event.name}: {event.note}", file=sys.stderr)
     if left and not quiet:
         print(f"{len(left)} of {len(events)} runs are left; --resume goes on", file=sys.stderr)
-    if not quiet:
-        print("`i2gnn reproduce report` makes the page, with plots", file=sys.stderr)
+    if not quiet and not arguments.quick:
+        where = f" --out {arguments.out}" if arguments.out else ""
+        print(f"`i2gnn reproduce report{where}` makes the page, with plots", file=sys.stderr)
     return 1 if failed else 0
 
 
@@ -89,7 +98,9 @@ def _plan(table: "CountingTable", arguments: argparse.Namespace) -> "list[Experi
 
 def _settings(arguments: argparse.Namespace) -> "RunSettings":
     from i2gnn.paper.runner import RunSettings
+    from i2gnn.training.environment import resolve_device
 
+    resolve_device(arguments.device)  # or raise, before anything is run
     if arguments.jobs < 1:
         raise InputError(f"--jobs is {arguments.jobs}; expected at least 1")
     results, runs = ("results", "runs/reproduce")
@@ -148,16 +159,21 @@ def _print_plan(experiments: "list[Experiment]", events: list[Any], as_json: boo
 def _print_results(
     table: "CountingTable", experiments: "list[Experiment]", settings: "RunSettings", as_json: bool
 ) -> None:
-    from i2gnn.cli.tables.cells import result_table
+    from i2gnn.cli.tables.cells import result_tables
     from i2gnn.paper.records import read_record
     from i2gnn.paper.summary import summarize
 
-    paths = [experiment.record_path(settings.results) for experiment in experiments]
-    records = [read_record(path) for path in paths if path.is_file()]
+    records = []
+    for experiment in experiments:
+        path = experiment.record_path(settings.results)
+        if path.is_file() and not experiment.differences(record := read_record(path)):
+            records.append(record)
     if as_json:
         print(json.dumps(records, indent=2))
         return
     presets = list(dict.fromkeys(experiment.preset for experiment in experiments))
     wanted = {(experiment.task, experiment.preset) for experiment in experiments}
     cells = [c for c in summarize(table, presets, records) if (c.task, c.preset) in wanted]
-    Console().print(result_table(table, cells), highlight=False)
+    console = Console()
+    for part in result_tables(table, cells, console.width):
+        console.print(part, highlight=False)

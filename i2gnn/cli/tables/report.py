@@ -9,12 +9,12 @@ __all__ = ["add_arguments", "execute"]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the report."""
-    parser.add_argument("--out", metavar="DIR", default="results", help="folder of the records")
+    parser.add_argument("--out", metavar="DIR", help="folder of the records (results)")
     parser.add_argument(
-        "--markdown", metavar="F", default="docs/reproducing.md", help="(docs/reproducing.md)"
+        "--markdown", metavar="F", help="(docs/reproducing.md; with --out, below that folder)"
     )
     parser.add_argument(
-        "--html", metavar="F", default="runs/reproducing.html", help="(runs/reproducing.html)"
+        "--html", metavar="F", help="(runs/reproducing.html; with --out, below that folder)"
     )
 
 
@@ -23,13 +23,18 @@ def execute(arguments: argparse.Namespace) -> int:
     from i2gnn.errors import InputError
     from i2gnn.report.reproducing import write_reproduction
 
-    if not Path(arguments.out).is_dir():
-        raise InputError(f"{arguments.out}: no such folder; expected records of `i2gnn reproduce`")
-    sections = write_reproduction(arguments.out, arguments.markdown, arguments.html)
+    results = Path(arguments.out or "results")
+    if not results.is_dir():
+        raise InputError(f"{results}: no such folder; expected records of `i2gnn reproduce`")
+    usual = ("docs/reproducing.md", "runs/reproducing.html")
+    below = (results / "reproducing.md", results / "reproducing.html")
+    pages = below if arguments.out else usual
+    markdown, html = arguments.markdown or pages[0], arguments.html or pages[1]
+    sections = write_reproduction(results, markdown, html)
     cells = [cell for section in sections if section.table.tests for cell in section.cells]
     filled = sum(bool(cell.values) for cell in cells)
     if arguments.json:
         print(json.dumps({"cells": len(cells), "filled": filled}))
     else:
-        print(f"{filled} of {len(cells)} cells: {arguments.markdown}, {arguments.html}")
+        print(f"{filled} of {len(cells)} cells: {markdown}, {html}")
     return 0
