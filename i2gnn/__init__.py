@@ -8,12 +8,13 @@ from i2gnn.lazy import lazy_attributes
 if TYPE_CHECKING:
     from i2gnn.counting import count
     from i2gnn.graphs import GraphStore
-    from i2gnn.models import I2GNN, MPNN, StreamedModel, SubgraphMPNN
+    from i2gnn.models import I2GNN, I3GNN, MPNN, StreamedModel, SubgraphMPNN
     from i2gnn.subgraphs import BranchedEgoNets, Subgraphs, count_subgraphs, extract_subgraphs
     from i2gnn.training import predict
 
 __all__ = [
     "I2GNN",
+    "I3GNN",
     "MPNN",
     "BranchedEgoNets",
     "GraphStore",
@@ -51,6 +52,7 @@ __getattr__ = lazy_attributes(
         "count": "i2gnn.counting",
         "GraphStore": "i2gnn.graphs",
         "I2GNN": "i2gnn.models",
+        "I3GNN": "i2gnn.models",
         "MPNN": "i2gnn.models",
         "StreamedModel": "i2gnn.models",
         "SubgraphMPNN": "i2gnn.models",
@@ -62,3 +64,8 @@ __getattr__ = lazy_attributes(
     }
     | {package: f"i2gnn.{package}" for package in PACKAGES},
 )
+
+
+def __dir__() -> list[str]:
+    """With the names that are not imported yet."""
+    return sorted({*globals(), *__all__, *PACKAGES})

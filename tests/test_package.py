@@ -39,8 +39,16 @@ def test_packages_are_attributes():
         i2gnn.nothing  # noqa: B018
 
 
+def test_all_names_can_be_listed():
+    script = "import i2gnn; print(*dir(i2gnn))"
+    done = subprocess.run(
+        [sys.executable, "-c", script], check=True, capture_output=True, text=True, timeout=60
+    )
+    assert {*i2gnn.__all__, "training", "__version__"} <= {*done.stdout.split()}
+
+
 def test_python_in_the_documents_runs():
-    documents = ("extending", "memory", "theory", "expressiveness")
+    documents = ("extending", "memory", "theory", "expressiveness", "training", "counting")
     for name in ("README.md", *(f"docs/{document}.md" for document in documents)):
         text = (REPOSITORY / name).read_text()
         blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)

@@ -5,6 +5,7 @@ import json
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,9 @@ __all__ = ["FORMATS", "HELP", "add_arguments", "execute"]
 FORMATS = ("smi", "csv", "parquet", "graph6", "edges", "npz")
 """Those of `i2gnn.graphs.readers`, which takes long to import."""
 
+SHOWN = 10
+"""Bad records that are named; the summary has their number, --json the first thousand."""
+
 HELP = "count cycles, paths, graphlets and any small pattern, per node, edge or graph"
 
 
@@ -32,14 +36,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--what",
         help="names, separated by commas: cycle3..cycle8, path2..path6, star3..star5, clique4, "
         "clique5, tailed_triangle, chordal_cycle, triangle_rectangle, orbit0..orbit14 "
-        "(induced); default: the nine of the paper",
+        "(induced); default: the nine of the paper, or none beside a pattern of your own",
     )
     parser.add_argument(
         "--pattern",
         action="append",
         default=[],
         metavar="NAME=EDGES@NODE",
-        help="also count a pattern of your own, for example bowtie=0-1,1-2,2-0,2-3,3-4,4-2@2",
+        help="count a pattern of your own, for example bowtie=0-1,1-2,2-0,2-3,3-4,4-2@2",
     )
     parser.add_argument(
         "--induced-pattern",
@@ -67,11 +71,11 @@ def execute(arguments: argparse.Namespace) -> int:
     from i2gnn.counting import PAPER_TARGETS, parse_pattern, resolve
     from i2gnn.report.molecules import MoleculeDrawing
 
-    named: list[str] = list(PAPER_TARGETS)
-    if arguments.what is not None:
-        named = [text for text in arguments.what.split(",") if text.strip()]
     own = [parse_pattern(text) for text in arguments.pattern]
     own += [parse_pattern(text, induced=True) for text in arguments.induced_pattern]
+    named: list[str] = [] if own else list(PAPER_TARGETS)
+    if arguments.what is not None:
+        named = [text for text in arguments.what.split(",") if text.strip()]
     patterns = resolve([*named, *own])
     drawing = None
     if arguments.draw:
@@ -85,7 +89,7 @@ def execute(arguments: argparse.Namespace) -> int:
             drawing.save()
         if arguments.json:
             _print_json(summary, arguments.input, None if arguments.out else Path(out))
-        elif not arguments.quiet:
+        else:
             _print_table(summary, arguments.out)
     return 0
 
@@ -109,9 +113,15 @@ def _run(arguments, patterns, out, drawing) -> "FileSummary":  # type: ignore[no
             if drawing is not None:
                 drawing.add(block.smiles, block.numbers, counts)
 
+        problems = 0
+
         def on_problem(problem: "Problem") -> None:
-            if not arguments.quiet:
+            nonlocal problems
+            problems += 1
+            if not arguments.quiet and problems <= SHOWN:
                 print(f"skipped line {problem.line}: {problem.reason}", file=sys.stderr)
+            elif not arguments.quiet and problems == SHOWN + 1:
+                print("... and more; is it another --format?", file=sys.stderr)
 
         summary = count_file(
             arguments.input,
@@ -135,12 +145,9 @@ def _run(arguments, patterns, out, drawing) -> "FileSummary":  # type: ignore[no
 def _print_table(summary: "FileSummary", out: str | None) -> None:
     console = Console()
     if not out and len(summary.head):
-        table = Table(title=f"counts per {summary.level} (first {len(summary.head)} rows)")
-        for name in summary.head.columns:
-            table.add_column(name, justify="right", overflow="fold")  # never cut a number
-        for row in summary.head.itertuples(index=False):
-            table.add_row(*(str(value) for value in row))
-        console.print(table)
+        print(f"counts per {summary.level} (first {len(summary.head)} rows)")
+        for table in _head_tables(summary, console.width):
+            console.print(table)
     means = Table(title=f"copies per graph, mean of {summary.graphs}")
     means.add_column("substructure")
     means.add_column("mean", justify="right")
@@ -148,6 +155,27 @@ def _print_table(summary: "FileSummary", out: str | None) -> None:
     for name, mean in summary.mean_per_graph().items():
         means.add_row(name, f"{mean:.4f}", str(summary.total[name]))
     console.print(means)
+
+
+def _head_tables(summary: "FileSummary", width: int) -> Iterator[Table]:
+    """The first rows, as one table or, if that were too wide, as several: numbers are never cut."""
+    head = summary.head
+    columns = {str(name): [str(value) for value in head[name]] for name in head.columns}
+    needs = {name: 3 + max(map(len, [name, *texts])) for name, texts in columns.items()}
+    where = [name for name in columns if name not in summary.what]  # which graph, node or edge
+    parts: list[list[str]] = [[]]
+    for name in summary.what:
+        taken = 1 + sum(needs[column] for column in (*where, *parts[-1], name))
+        if parts[-1] and taken > width:
+            parts.append([])
+        parts[-1].append(name)
+    for part in parts:
+        table = Table()
+        for name in (*where, *part):
+            table.add_column(name, justify="right", no_wrap=True)
+        for row in zip(*(columns[name] for name in (*where, *part)), strict=True):
+            table.add_row(*row)
+        yield table
 
 
 def _print_json(summary: "FileSummary", source: str, rows: Path | None) -> None:

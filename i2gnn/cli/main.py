@@ -10,6 +10,7 @@ from importlib import import_module
 from rich.console import Console
 from rich.logging import RichHandler
 
+import i2gnn
 from i2gnn.errors import InputError
 
 __all__ = ["main", "run"]
@@ -21,6 +22,7 @@ COMMANDS = ("demo", "train", "count", "distinguish", "probe", "models", "bench",
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; returns 0 when done, 1 on failure, 2 on wrong use."""
     parser = argparse.ArgumentParser(prog="i2gnn", description="Graph neural networks that count.")
+    parser.add_argument("--version", action="version", version=f"i2gnn {i2gnn.__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     modules = {name: import_module(f"i2gnn.cli.{name}") for name in COMMANDS}
     for name, module in modules.items():

@@ -40,6 +40,9 @@ def execute(arguments: argparse.Namespace) -> int:
     from i2gnn.training.config import RunConfig
     from i2gnn.training.run import train
 
+    if arguments.config is None and arguments.resume and arguments.run_dir:
+        kept = Path(arguments.run_dir) / "config.yaml"
+        arguments.config = kept if kept.is_file() else None
     if arguments.config is None and not arguments.print_config:
         print("i2gnn train: give --config F; --print-config shows one", file=sys.stderr)
         return 2

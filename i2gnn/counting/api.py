@@ -16,7 +16,7 @@ from i2gnn.counting.workers import Array
 from i2gnn.errors import InputError
 from i2gnn.graphs import GraphStore, Level
 
-__all__ = ["Counts", "as_store", "count"]
+__all__ = ["Counts", "count"]
 
 BLOCK_NODES = 2**20
 """Graphs are counted in blocks of about this many nodes, so that scratch memory stays small."""
@@ -90,6 +90,9 @@ def count(
     what: str | Pattern | Iterable[str | Pattern],
     level: Level = "node",
     *,
+    symmetrize: bool = False,
+    drop_duplicates: bool = False,
+    drop_self_loops: bool = False,
     progress: bool = False,
 ) -> Counts:
     """Counts substructures exactly.
@@ -98,6 +101,10 @@ def count(
         graphs: A `GraphStore`, or PyG, networkx or SMILES graphs: one or a list.
         what: Names such as "cycle3" or "cycle3..cycle6", patterns, or a list of these.
         level: "node", "edge" or "graph"; see `Pattern` for what each means.
+        symmetrize: Takes directed edges as undirected ones, which are otherwise refused, and so
+            are the two that follow. A `GraphStore` has been checked when it was made.
+        drop_duplicates: Counts an edge that is given several times once.
+        drop_self_loops: Leaves them out.
         progress: Shows bars on standard error.
 
     Raises:
@@ -112,33 +119,18 @@ def count(
         >>> count("C1CC1C", "cycle3", level="graph").values
         tensor([[1]])
     """
-    store = as_store(graphs)
+    store = GraphStore.from_any(
+        graphs,
+        symmetrize=symmetrize,
+        drop_duplicates=drop_duplicates,
+        drop_self_loops=drop_self_loops,
+    )
     patterns = tuple(resolve(what))
     if level not in ("node", "edge", "graph"):
         raise InputError(f"level is {level!r}; expected 'node', 'edge' or 'graph'")
     parts = [_count_block(block, patterns, level, progress) for block in _blocks(store)]
     empty = torch.zeros(0, len(patterns), dtype=torch.int64)
     return Counts(torch.cat([empty, *parts]), patterns, level, store)
-
-
-def as_store(graphs: Any) -> GraphStore:
-    """Accepts a store, or PyG, networkx or SMILES graphs, one or many."""
-    if isinstance(graphs, GraphStore):
-        return graphs
-    if isinstance(graphs, str) or hasattr(graphs, "edge_index") or hasattr(graphs, "adj"):
-        graphs = [graphs]
-    graphs = list(graphs)
-    first = graphs[0] if graphs else ""
-    if isinstance(first, str):
-        return GraphStore.from_smiles(graphs)
-    if hasattr(first, "edge_index"):
-        return GraphStore.from_pyg(graphs)
-    if hasattr(first, "adj"):
-        return GraphStore.from_networkx(graphs)
-    raise InputError(
-        f"cannot count in {type(first).__name__}; expected a GraphStore, "
-        "PyG Data, networkx graphs or SMILES strings"
-    )
 
 
 def _blocks(store: GraphStore) -> Iterator[GraphStore]:

@@ -27,6 +27,11 @@ class Splits:
     val: Tensor
     test: Tensor
 
+    def __post_init__(self) -> None:
+        for part in fields(self):  # lists and arrays are fine, too
+            indices = torch.as_tensor(getattr(self, part.name), dtype=torch.int64)
+            object.__setattr__(self, part.name, indices)
+
     @classmethod
     def random(cls, count: int, fractions: Sequence[float], seed: int = 0) -> Self:
         """Cuts a random order of `count` graphs at the given fractions; they sum to 1."""

@@ -244,7 +244,10 @@ def _numpy(tensor: Any) -> Array | None:
 
 
 def _infer_level(graphs: Sequence["Data"], targets: Sequence[Array | None]) -> Level:
-    """The one level whose sizes fit every graph; PyG itself keeps no note of it."""
+    """The one level whose sizes fit every graph; PyG itself keeps no note of it.
+
+    Graphs of one node with one row each have it as graphs, as molecules of one atom do.
+    """
     fits: list[Level] = []
     sizes: dict[Level, list[int]] = {
         "graph": [1 for _ in graphs],
@@ -253,6 +256,8 @@ def _infer_level(graphs: Sequence["Data"], targets: Sequence[Array | None]) -> L
     }
     lengths = [0 if y is None else (len(y) if y.ndim else 1) for y in targets]
     fits = [level for level, expected in sizes.items() if expected == lengths]
+    if fits[:1] == ["graph"] and all(length == 1 for length in lengths):
+        return "graph"
     if len(fits) != 1:
         raise InputError(
             f"y of lengths {sorted(set(lengths))[:5]} fits "

@@ -80,11 +80,12 @@ def read_edge_table(
 
     Returns the numbers in `graph`, ascending, and one graph for each.
     """
-    columns = [name for name in ("graph", "source", "target") if name in names]
-    if isinstance(source, pd.DataFrame):
-        frame = source[columns]
-    else:
-        frame = pd.read_csv(source, sep=separator, usecols=columns, low_memory=False)
+    called = {name.strip().lower(): name for name in names}
+    columns = [name for name in ("graph", "source", "target") if name in called]
+    chosen = [called[name] for name in columns]
+    if not isinstance(source, pd.DataFrame):
+        source = pd.read_csv(source, sep=separator, usecols=chosen, low_memory=False)
+    frame = source[chosen].set_axis(columns, axis=1)
     values = frame.apply(pd.to_numeric, errors="coerce").to_numpy(dtype=np.float64)
     # Whole numbers up to 2^53 are exact as floats, and node numbers are far smaller.
     good = np.isfinite(values).all(axis=1) & (values >= 0).all(axis=1)

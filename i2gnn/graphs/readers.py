@@ -177,14 +177,14 @@ def _table(path: Path, column: str | None, report: Report) -> Iterator[Block]:
 
 def _smiles_column(names: list[str], column: str | None) -> str | None:
     """The column of the SMILES, or None for a table of edges."""
-    if column is not None:
-        if column not in names:
-            raise InputError(f"no column {column!r}; the columns are {', '.join(names)}")
+    if column in names:
         return column
     for name in names:
-        if name.strip().lower() == "smiles":
+        if name.strip().lower() == (column or "smiles").lower():
             return name
-    if {"source", "target"} <= set(names):
+    if column is not None:
+        raise InputError(f"no column {column!r}; the columns are {', '.join(names)}")
+    if {"source", "target"} <= {name.strip().lower() for name in names}:
         return None
     shown = ", ".join(names)
     raise InputError(
@@ -228,7 +228,7 @@ def _parquet(path: Path, column: str | None, report: Report) -> Iterator[Block]:
     names = file.schema_arrow.names
     wanted = _smiles_column(names, column)
     if wanted is None:
-        columns = [c for c in ("graph", "source", "target") if c in names]
+        columns = [c for c in names if c.strip().lower() in ("graph", "source", "target")]
         frame = file.read(columns=columns).to_pandas()
         numbers, raw = read_edge_table(frame, columns, ",", lambda line, why: None)
         yield _whole(raw, numbers)

@@ -172,6 +172,45 @@ class GraphStore(FlatStore):
         return cls.from_raw(raw)
 
     @classmethod
+    def from_any(
+        cls,
+        graphs: Any,
+        *,
+        symmetrize: bool = False,
+        drop_duplicates: bool = False,
+        drop_self_loops: bool = False,
+    ) -> "GraphStore":
+        """A store as it is; PyG's or networkx graphs or SMILES, one or many, as a store.
+
+        Raises:
+            InputError: Something else.
+        """
+        if isinstance(graphs, GraphStore):
+            return graphs
+        one = isinstance(graphs, str) or hasattr(graphs, "edge_index") or hasattr(graphs, "adj")
+        several = [graphs] if one else list(graphs) if isinstance(graphs, Iterable) else []
+        if several and all(isinstance(graph, str) for graph in several):
+            return cls.from_smiles(several)
+        if several and all(hasattr(graph, "edge_index") for graph in several):
+            return cls.from_pyg(
+                several,
+                symmetrize=symmetrize,
+                drop_duplicates=drop_duplicates,
+                drop_self_loops=drop_self_loops,
+            )
+        if several and all(hasattr(graph, "adj") for graph in several):
+            return cls.from_networkx(
+                several, symmetrize=symmetrize, drop_self_loops=drop_self_loops
+            )
+        if isinstance(graphs, Sequence) and not several:
+            return cls.from_edge_lists([])
+        raise InputError(
+            f"got {', '.join(sorted({type(graph).__name__ for graph in several or [graphs]}))}; "
+            "expected a GraphStore, PyG Data, networkx graphs or SMILES, one kind of them. "
+            "i2gnn.counting.count_file and i2gnn.graphs.readers read files"
+        )
+
+    @classmethod
     def from_raw(
         cls,
         raw: RawGraphs,

@@ -20,8 +20,8 @@ def as_subgraphs(batch: Any) -> Subgraphs:
         return batch
     if not hasattr(batch, "axis_sizes"):
         raise TypeError(
-            f"expected Subgraphs or a batch of graphs from BranchedEgoNets, "
-            f"got {type(batch).__name__}"
+            f"expected Subgraphs, as model.extract(graphs) makes them, or a batch of graphs from "
+            f"BranchedEgoNets; got {type(batch).__name__}"
         )
     sizes = batch.axis_sizes.cpu()
     columns: dict[str, Tensor] = {name: batch[name] for name in INTO if name in batch}
@@ -29,4 +29,8 @@ def as_subgraphs(batch: Any) -> Subgraphs:
     if len(settings) > 1:
         raise ValueError(f"the batch mixes ego-nets of different settings: {sorted(settings)}")
     by_axis = {axis: sizes[:, n] for n, axis in enumerate(AXES)}
-    return Subgraphs.from_parts(by_axis, columns, json.loads(settings.pop()))
+    plain = json.loads(settings.pop())
+    if "y" in columns:  # as the user's data sets have it, of one axis or two
+        rows = len(sizes) if plain["level"] == "graph" else int(by_axis[plain["level"]].sum())
+        columns["y"] = columns["y"].reshape(rows, -1)
+    return Subgraphs.from_parts(by_axis, columns, plain)

@@ -59,6 +59,7 @@ def extract_subgraphs(
         >>> extract_subgraphs(path, hops=1, roots=torch.tensor([0]))
         Subgraphs(graphs=1, nodes=2, edges=2, branches=1, pairs=2, links=2, rows=2)
     """
+    graphs = GraphStore.from_any(graphs)
     kinds = parse_labels(labels, identifiers)
     _check_arguments(graphs, hops, identifiers, roots, branches, cache_dir)
     if identifiers == 0:

@@ -79,7 +79,8 @@ class BranchedEgoNets(BaseTransform):
         result.num_nodes = graphs.num_nodes
         result.edge_index = graphs.edge_index
         for name, tensor in subgraphs.columns.items():
-            result[name] = tensor
+            if name != "y" or subgraphs.level == "edge":  # others stay as they were
+                result[name] = tensor
         result.axis_sizes = torch.stack([subgraphs.sizes[axis] for axis in AXES], dim=1)
         result.settings = json.dumps(subgraphs.settings)
         return result

@@ -13,6 +13,7 @@ from i2gnn.training.evaluate import evaluate, predict
 from i2gnn.training.loop import Result, fit
 from i2gnn.training.run import build_model, train
 from i2gnn.training.targets import Scaling
+from i2gnn.training.trained import TrainedModel
 
 __all__ = [
     "Checkpoint",
@@ -23,6 +24,7 @@ __all__ = [
     "RunConfig",
     "Scaling",
     "ScheduleConfig",
+    "TrainedModel",
     "TrainingConfig",
     "build_model",
     "evaluate",

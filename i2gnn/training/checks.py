@@ -1,5 +1,7 @@
 """What can be said about a run before it starts: whether it can, by what it is judged."""
 
+import logging
+
 import torch
 from torch import Tensor, nn
 
@@ -12,7 +14,9 @@ from i2gnn.subgraphs import Subgraphs
 from i2gnn.training.config import TrainingConfig
 from i2gnn.training.targets import Scaling
 
-__all__ = ["check_run", "check_shapes", "measure_targets", "metric_of"]
+__all__ = ["check_run", "check_shapes", "measure_targets", "metric_of", "warn_of_features"]
+
+log = logging.getLogger(__name__)
 
 
 def check_run(model: nn.Module, data: GraphStore, splits: Splits, config: TrainingConfig) -> None:
@@ -37,6 +41,16 @@ def check_subgraphs(model: nn.Module, data: GraphStore, config: TrainingConfig) 
         )
     if data.level == "edge":
         raise InputError("branches cannot be drawn at edge level, where each has its own output")
+
+
+def warn_of_features(model: nn.Module, data: GraphStore) -> None:
+    """Tells of features of nodes that a model of ours was not built to read."""
+    if data.x is not None and getattr(model, "encode_nodes", data) is None:
+        log.warning(
+            "the graphs have %d features a node, and the model reads none; its in_channels and "
+            "node_types say how many there are",
+            data.x.shape[1],
+        )
 
 
 def measure_targets(data: GraphStore, splits: Splits, config: TrainingConfig) -> Scaling:

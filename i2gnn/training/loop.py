@@ -28,7 +28,13 @@ from i2gnn.subgraphs.sample import draw_branches, edges_of_graphs, select_branch
 from i2gnn.training.averaging import WeightAverage
 from i2gnn.training.capture import Recording, StaticEpochs, rehearse
 from i2gnn.training.checkpoint import Checkpoint, Copies
-from i2gnn.training.checks import check_shapes, check_subgraphs, measure_targets, metric_of
+from i2gnn.training.checks import (
+    check_shapes,
+    check_subgraphs,
+    measure_targets,
+    metric_of,
+    warn_of_features,
+)
 from i2gnn.training.config import TrainingConfig
 from i2gnn.training.environment import environment, place, rng_states, set_rng_states
 from i2gnn.training.evaluate import batches, compare, run_model
@@ -41,7 +47,7 @@ from i2gnn.training.targets import Scaling, compute_loss
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
-__all__ = ["CHECKPOINT", "Result", "fit"]
+__all__ = ["CHECKPOINT", "Result", "check_folder", "fit"]
 
 log = logging.getLogger(__name__)
 
@@ -154,6 +160,12 @@ def fit(
         return run.result(stopped)
 
 
+def check_folder(folder: Path, resume: bool) -> None:
+    """Raises an InputError if a run would overwrite another."""
+    if not resume and (folder / CHECKPOINT).is_file():
+        raise InputError(f"{folder} already holds a run; resume it, or choose another folder")
+
+
 class _Run:
     """The moving parts of one call of `fit`."""
 
@@ -172,6 +184,7 @@ class _Run:
         self.settings = {**settings, "training": config.to_dict()}
         self.metric = metric_of(config)
         check_subgraphs(model, data, config)
+        warn_of_features(model, data)
         self.scaling = measure_targets(data, splits, config)
         dtype = torch.float64 if config.precision == "float64" else torch.float32
         model.to(device=fabric.device, dtype=dtype)
@@ -204,13 +217,11 @@ class _Run:
 
     def start(self, resume: bool) -> None:
         """Takes up an earlier run, or makes sure that none is overwritten."""
-        path = None if self.folder is None else self.folder / CHECKPOINT
-        if path is not None and path.is_file():
-            if not resume:
-                raise InputError(
-                    f"{path.parent} already holds a run; resume it, or choose another folder"
-                )
-            self._restore(path, Checkpoint.load(path))
+        if self.folder is not None:
+            check_folder(self.folder, resume)
+            path = self.folder / CHECKPOINT
+            if path.is_file():
+                self._restore(path, Checkpoint.load(path))
         self.log = RunLog(self.folder, self.history, self.config.tensorboard)
         self.started = self.saved = time.monotonic()
 

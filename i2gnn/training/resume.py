@@ -31,7 +31,9 @@ def check_same_run(
         free.add("training.epochs")  # a run may go on for longer
     changed = different_settings(checkpoint.settings, settings, free)
     if changed:
-        raise InputError(f"{path}: the run has other settings: {', '.join(changed)}")
+        raise InputError(
+            f"{path}: the run has other settings: {', '.join(changed)}; choose another folder"
+        )
     weights = {name: list(weight.shape) for name, weight in model.state_dict().items()}
     kept = {name: list(weight.shape) for name, weight in checkpoint.model.items()}
     different = sorted(k for k in weights.keys() | kept.keys() if weights.get(k) != kept.get(k))

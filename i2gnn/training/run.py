@@ -17,7 +17,7 @@ from i2gnn.models import REGISTRY, Network
 from i2gnn.training.checks import check_run
 from i2gnn.training.config import ModelConfig, RunConfig
 from i2gnn.training.environment import resolve_device
-from i2gnn.training.loop import CHECKPOINT, fit
+from i2gnn.training.loop import CHECKPOINT, check_folder, fit
 from i2gnn.training.record import make_record
 from i2gnn.training.sources import Sources
 
@@ -84,6 +84,7 @@ def train(
         progress: Shows bars with the time left.
     """
     folder = Path(run_dir)
+    check_folder(folder, resume)
     run = prepare(config, Sources(data_root, cache_dir, progress))
     if not (folder / CHECKPOINT).exists():
         if resume:

@@ -148,3 +148,34 @@ def test_a_long_file_runs_in_constant_memory(tmp_path: Path) -> None:
 
 def test_formats_are_those_that_can_be_read() -> None:
     assert tuple(readers.FORMATS) == FORMATS
+
+
+def test_numbers_are_never_cut(tmp_path: Path, capsys, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    path = tmp_path / "one.smi"
+    path.write_text("C" * 40)
+    assert main(["count", str(path), "--what", "orbit0..orbit14,path2", "--quiet"]) == 0
+    out, err = capsys.readouterr()
+    assert not err and out.count("orbit14") == 2  # in the table, and among the means
+    assert all(len(line) <= 60 for line in out.splitlines())
+    assert "┃ orbit10 ┃" in out
+
+
+def test_a_file_of_another_kind_does_not_flood(tmp_path: Path, capsys) -> None:
+    path = tmp_path / "names.txt"
+    path.write_text("0 1\n" + "a b\n" * 1000)
+    assert main(["count", str(path), "--what", "cycle3"]) == 0
+    err = capsys.readouterr().err.splitlines()
+    assert len(err) == 12 and err[-2] == "... and more; is it another --format?"
+    assert "1000 records skipped" in err[-1]
+
+
+def test_headers_may_be_written_otherwise(tmp_path: Path, capsys) -> None:
+    edges, molecules = tmp_path / "edges.csv", tmp_path / "molecules.csv"
+    edges.write_text("Source, Target,Weight\n0,1,3\n1,2,1\n2,0,1\n")
+    molecules.write_text("name,SMILES\na,C1CC1\n")
+    for path in (edges, molecules):
+        options = ["--what", "cycle3", "--level", "graph", "--json"]
+        column = ["--column", "smiles"] if path is molecules else []
+        assert main(["count", str(path), *options, *column]) == 0
+        assert json.loads(capsys.readouterr().out)["total"] == {"cycle3": 1}

@@ -102,3 +102,12 @@ def test_mistakes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path.write_text("training: {epoch: 3}")
     assert main(["train", "--config", str(path)]) == 1
     assert "bad.yaml: unknown key training.epoch; expected one of" in capsys.readouterr().err
+
+
+def test_resume_needs_no_file_of_settings(tmp_path: Path, capsys, config: Path) -> None:
+    folder = str(tmp_path / "run")
+    assert main(["train", "--config", str(config), "--run-dir", folder, "--quiet"]) == 0
+    first = capsys.readouterr().out
+    assert main(["train", "--run-dir", folder, "--resume", "--quiet"]) == 0
+    assert capsys.readouterr().out == first
+    assert main(["train", "--run-dir", str(tmp_path / "none"), "--resume"]) == 2

@@ -199,5 +199,13 @@ def test_mistakes_are_named() -> None:
         count("CC", ["cycle3", "cycle3"])
     with pytest.raises(InputError, match="level is 'atom'"):
         count("CC", "cycle3", "atom")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="cannot count in int"):
+    with pytest.raises(InputError, match="got int; expected a GraphStore"):
         count([3], "cycle3")
+
+
+def test_directed_graphs_can_be_counted_as_undirected():
+    triangle = networkx.DiGraph([(0, 1), (1, 2), (2, 0), (0, 0)])
+    with pytest.raises(InputError, match="symmetrize=True"):
+        count(triangle, "cycle3", drop_self_loops=True)
+    counts = count(triangle, "cycle3", "graph", symmetrize=True, drop_self_loops=True)
+    assert counts.values.tolist() == [[1]]

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import networkx
 import numpy as np
 import pytest
@@ -262,3 +264,20 @@ def test_repr_survives_saving(tmp_path):
     subgraphs = extract_subgraphs(random_graphs(2), hops=1)
     subgraphs.save(tmp_path / "file")
     assert repr(Subgraphs.load(tmp_path / "file")) == repr(subgraphs)
+
+
+def test_stores_from_anything():
+    pyg = Data(edge_index=torch.tensor([[0, 1], [1, 0]]), num_nodes=2)
+    for graphs in (pyg, [pyg], networkx.path_graph(2), [networkx.path_graph(2)], "CC", ["CC"]):
+        assert (GraphStore.from_any(graphs).num_nodes, GraphStore.from_any(graphs).num_edges) == (
+            2,
+            2,
+        )
+    store = GraphStore.from_any(["CC", "C"])
+    assert GraphStore.from_any(store) is store
+    assert len(GraphStore.from_any([])) == 0
+    directed = networkx.DiGraph([(0, 1)])
+    assert GraphStore.from_any(directed, symmetrize=True).num_edges == 2
+    for wrong in (Path("molecules.smi"), 3, ["CC", networkx.path_graph(2)], [b"CC"]):
+        with pytest.raises(InputError, match="expected a GraphStore, PyG Data"):
+            GraphStore.from_any(wrong)

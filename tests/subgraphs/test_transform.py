@@ -86,7 +86,7 @@ def test_mixed_settings_are_refused():
     batch = next(iter(DataLoader(two, batch_size=2)))
     with pytest.raises(ValueError, match="mixes ego-nets of different settings"):
         as_subgraphs(batch)
-    with pytest.raises(TypeError, match="from BranchedEgoNets, got Data"):
+    with pytest.raises(TypeError, match="from BranchedEgoNets; got Data"):
         as_subgraphs(data)
 
 
@@ -102,3 +102,22 @@ def test_names_in_use_are_refused():
     data.degree = torch.ones(data.num_nodes)
     with pytest.raises(ValueError, match="already has degree; rename"):
         BranchedEgoNets(hops=1, level="node")(data)
+
+
+def test_targets_stay_as_they_were():
+    edge_index = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+    transform, model = BranchedEgoNets(hops=1), I2GNN(hops=1, num_layers=1, out_channels=3)
+    for y, shape in (([1], (2, 1)), ([[1.0, 2.0, 3.0]], (2, 3)), ([4.0, 5.0, 6.0], (6, 1))):
+        data = transform(Data(edge_index=edge_index, num_nodes=3, y=torch.tensor(y)))
+        assert torch.equal(data.y, torch.tensor(y))
+        batch = next(iter(DataLoader([data, data], batch_size=2)))
+        assert torch.equal(batch.y, torch.cat([data.y, data.y]))
+        assert as_subgraphs(batch).y.shape == shape
+        assert model(batch).shape == (6, 3)
+
+
+def test_targets_of_a_single_atom_are_the_molecules():
+    alone = Data(
+        edge_index=torch.empty(2, 0, dtype=torch.int64), num_nodes=1, y=torch.tensor([1.0])
+    )
+    assert as_subgraphs(BranchedEgoNets(hops=1)(alone)).level == "graph"

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from i2gnn.counting import Pattern
-from i2gnn.counting.api import as_store
 from i2gnn.expressiveness.constructions.vocabulary import Rows
 from i2gnn.expressiveness.refinement import NodeOrGraph
 from i2gnn.graphs import GraphStore
@@ -67,7 +66,7 @@ class Construction:
         Shapes:
             returns: [N] or [G], int64.
         """
-        store = as_store(graphs).to("cpu")
+        store = GraphStore.from_any(graphs).to("cpu")
         found = torch.zeros(store.num_nodes, dtype=torch.int64)
         for nodes, subgraphs in self.parts(store):
             found[nodes] += self.function(Rows(subgraphs))[subgraphs.roots]
