@@ -172,7 +172,7 @@ def _node_columns(adjacency: Adjacency, names: set[str], progress: bool) -> dict
     orbits = {name for name in names if name.startswith("orbit")}
     small = names & graphlets.COLUMN.keys() or orbits
     lengths = [int(name[-1]) for name in names if name.startswith("cycle")]
-    if lengths or small:
+    if lengths or small or "path4" in names:
         longest = max([4, *lengths])
         edge = cycles.cycles_through_edges(adjacency, longest, _title(progress, "cycles"))
         node = adjacency.sum_edges(edge)
@@ -182,7 +182,11 @@ def _node_columns(adjacency: Adjacency, names: set[str], progress: bool) -> dict
         columns |= {n: table[:, c] for n, c in graphlets.COLUMN.items() if n in names}
         induced = graphlets.induced_orbits(table) if orbits else table
         columns |= {name: induced[:, int(name.removeprefix("orbit"))] for name in orbits}
-    long = [int(n[-1]) for n in names if n.startswith("path") and n not in graphlets.COLUMN]
+    if "path4" in names:
+        triangles, squares = node[:, 0] // 2, node[:, 1] // 2
+        columns["path4"] = paths.four_paths_from_nodes(adjacency, triangles, squares)
+    known = {*graphlets.COLUMN, "path4"}
+    long = [int(n[-1]) for n in names if n.startswith("path") and n not in known]
     if long:
         walked = paths.paths_from_nodes(adjacency, max(long), _title(progress, "paths"))
         columns |= {f"path{length}": walked[:, length] for length in long}

@@ -1,8 +1,9 @@
 """Paths that start at every node.
 
-A depth-first search walks all but the last three edges; two loops and a subtraction do the rest.
-The last edge is not walked: a path that ends in f goes on to every neighbour of f that is not on
-it, so it is enough to know how many of its nodes are neighbours of f.
+Those of four edges follow from degrees, triangles and 4-cycles. For longer ones, a depth-first
+search walks all but the last three edges; two loops and a subtraction do the rest. The last edge
+is not walked: a path that ends in f goes on to every neighbour of f that is not on it, so it is
+enough to know how many of its nodes are neighbours of f.
 """
 
 import numpy as np
@@ -11,9 +12,11 @@ from i2gnn.counting.adjacency import Adjacency
 from i2gnn.counting.workers import Array, run_with_scratch
 from i2gnn.parallel import jit
 
-__all__ = ["LONGEST", "paths_from_nodes"]
+__all__ = ["LONGEST", "four_paths_from_nodes", "paths_from_nodes"]
 
 LONGEST = 6
+MOST = 0.999 * float(2**63)
+"""Above this an estimate in floats is beyond 64 bits."""
 
 
 def paths_from_nodes(adjacency: Adjacency, longest: int, description: str = "") -> Array:
@@ -36,6 +39,45 @@ def paths_from_nodes(adjacency: Adjacency, longest: int, description: str = "") 
         description=description,
     )
     return counts
+
+
+def four_paths_from_nodes(adjacency: Adjacency, triangles: Array, squares: Array) -> Array:
+    """Number of paths with four edges that start at each node, [N] int64; -1 beyond 64 bits.
+
+    For a path i a b c d, let i, a and b be given. A neighbour c of b goes on to deg(c) - 1 nodes
+    d, w(b) in all; taken away is what has c = a or c = i, d = a or d = i. Summed over b and a,
+
+        sum over a in N(i) of (W(a) - (deg(a) - 1)^2 - 2 t(a))
+            - deg(i) w(i) - 2 t(i) (deg(i) - 3) - 2 q(i)
+
+    with W(a) the sum of w over N(a), t the triangles and q the 4-cycles at a node. Thus a node of
+    degree d costs d steps where a search would take d^2.
+
+    Args:
+        adjacency: The graphs.
+        triangles: At each node, [N].
+        squares: 4-cycles at each node, [N].
+    """
+
+    def count(degree: Array, t: Array, q: Array) -> Array:
+        w = _sum_neighbors(adjacency, degree - 1)
+        around = _sum_neighbors(adjacency, w) - (degree - 1) ** 2 - 2 * t
+        own: Array = degree * w + 2 * t * (degree - 3) + 2 * q
+        result: Array = _sum_neighbors(adjacency, around) - own
+        return result
+
+    numbers = adjacency.degree, triangles, squares
+    estimate = count(*(number.astype(np.float64) for number in numbers))
+    # Whole numbers wrap around, so that the result is right whatever was too large in between.
+    return np.where(estimate > MOST, -1, count(*(number.astype(np.int64) for number in numbers)))
+
+
+def _sum_neighbors(adjacency: Adjacency, values: Array) -> Array:
+    """Sum of the values at the neighbours of each node, [N]."""
+    ends = adjacency.edge_ptr
+    running = np.concatenate([np.zeros(1, values.dtype), np.cumsum(values[adjacency.neighbor])])
+    result: Array = running[ends[1:]] - running[ends[:-1]]
+    return result
 
 
 @jit

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch_geometric.data import Data
 
-from i2gnn.counting import CATALOGUE, Pattern, api, count
+from i2gnn.counting import CATALOGUE, Pattern, api, count, paths
+from i2gnn.counting.adjacency import Adjacency
 from i2gnn.counting.brute_force import find_copies, tally
 from i2gnn.errors import InputError
 from i2gnn.graphs import GraphStore
@@ -209,3 +210,30 @@ def test_directed_graphs_can_be_counted_as_undirected():
         count(triangle, "cycle3", drop_self_loops=True)
     counts = count(triangle, "cycle3", "graph", symmetrize=True, drop_self_loops=True)
     assert counts.values.tolist() == [[1]]
+
+
+def test_four_paths_by_formula_are_those_that_are_walked():
+    graphs = random_graphs(100, nodes=(1, 14))
+    walked = paths.paths_from_nodes(Adjacency.of(graphs), 4)[:, 4]
+    assert count(graphs, "path4").values[:, 0].tolist() == walked.tolist()
+    both = count(graphs, ["path4", "path5"]).values
+    assert both[:, 0].tolist() == walked.tolist()
+
+
+def test_four_paths_at_a_hub_take_no_time():
+    """Two stars whose centres are joined: a walk would take the square of their leaves."""
+    leaves = 20_000
+    edges = [(0, 1), *((k % 2, k) for k in range(2, 2 * leaves + 2))]
+    graph = GraphStore.from_edge_lists([edges], symmetrize=True)
+    counts = count(graph, ["path4", "path3"]).values
+    assert counts[0].tolist() == [0, 0] and counts[2].tolist() == [0, leaves]
+    longer = GraphStore.from_edge_lists([[*edges, (2, 2 * leaves + 2)]], symmetrize=True)
+    assert count(longer, "path4").values[2 * leaves + 2].tolist() == [leaves]
+
+
+def test_four_paths_beyond_64_bits_are_told():
+    adjacency = Adjacency.of(store(path(2)))
+    none = np.zeros(2, dtype=np.int64)
+    assert paths.four_paths_from_nodes(adjacency, none, none).tolist() == [0, 0]
+    many = np.array([-(2**62), 0])
+    assert paths.four_paths_from_nodes(adjacency, none, many).tolist() == [-1, 0]
