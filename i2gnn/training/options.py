@@ -141,7 +141,7 @@ def different_settings(
 
     Example:
         >>> different_settings({"a": {"b": 1, "c": 2}}, {"a": {"b": 3}, "d": 4}, free={"d"})
-        ["a.b (was 1, is 3)", "a.c (was 2, is 'absent')"]
+        ['a.b (was 1, is 3)', "a.c (was 2, is 'absent')"]
     """
     old, new = flatten(before), flatten(now)
     return [
