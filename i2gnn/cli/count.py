@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMATS", "HELP", "add_arguments", "execute"]
 
-FORMATS = ("smi", "csv", "parquet", "graph6", "edges", "npz")
+FORMATS = ("smi", "csv", "parquet", "graph6", "edges", "npz", "names")
 """Those of `i2gnn.graphs.readers`, which takes long to import."""
 
 SHOWN = 10
@@ -54,7 +54,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--level", choices=("node", "edge", "graph"), default="node")
     parser.add_argument("--out", metavar="FILE", help="write the table: .csv, .parquet or .json")
-    parser.add_argument("--format", choices=FORMATS, help="kind of input, if unclear")
+    parser.add_argument(
+        "--format", choices=FORMATS, help="kind of input, if unclear; names: edges of named nodes"
+    )
     parser.add_argument("--column", help="column of the SMILES (default: smiles)")
     parser.add_argument("--strict", action="store_true", help="stop at the first bad record")
     parser.add_argument("--head", type=int, default=10, help="rows to print (default 10)")
@@ -101,8 +103,9 @@ def _run(arguments, patterns, out, drawing) -> "FileSummary":  # type: ignore[no
     size = Path(arguments.input).stat().st_size if Path(arguments.input).is_file() else 0
     shown = not arguments.quiet and sys.stderr.isatty()
     # A file that is one block has bars for each kind of count; a stream has one, for its bytes.
-    one_block = readers.FORMATS["edges"] + readers.FORMATS["npz"]
-    whole = arguments.format in ("edges", "npz") or arguments.input.endswith(one_block)
+    one_block = ("edges", "npz", "names")
+    endings = tuple(ending for format in one_block for ending in readers.FORMATS[format])
+    whole = arguments.format in one_block or arguments.input.endswith(endings)
     with progress_bar("counting (bytes)", size, enabled=shown and not whole) as advance:
         done = 0
 
@@ -121,7 +124,7 @@ def _run(arguments, patterns, out, drawing) -> "FileSummary":  # type: ignore[no
             if not arguments.quiet and problems <= SHOWN:
                 print(f"skipped line {problem.line}: {problem.reason}", file=sys.stderr)
             elif not arguments.quiet and problems == SHOWN + 1:
-                print("... and more; is it another --format?", file=sys.stderr)
+                print("... and more; is it another --format, such as names?", file=sys.stderr)
 
         summary = count_file(
             arguments.input,

@@ -55,13 +55,16 @@ class Counts:
             times = [2 * t for t in times]
         return total // torch.tensor(times, dtype=torch.int64)
 
-    def to_frame(self, graph_ids: Sequence[int] | None = None) -> pd.DataFrame:
+    def to_frame(
+        self, graph_ids: Sequence[int] | None = None, node_names: Array | None = None
+    ) -> pd.DataFrame:
         """A table: `graph`, then `node` or `source` and `target`, then one column each.
 
         Nodes are numbered from 0 inside each graph; an edge has one row, source < target.
 
         Args:
             graph_ids: Numbers of the graphs, 0, 1, ... if not given.
+            node_names: What to call the nodes instead, [N].
         """
         store, values = self.store.to("cpu"), self.values
         frame: dict[str, Array] = {}
@@ -73,6 +76,8 @@ class Counts:
             graph = store.node_to_graph.numpy()
             frame["graph"] = ids[graph]
             frame["node"] = np.arange(store.num_nodes) - first[graph]
+            if node_names is not None:
+                frame["node"] = node_names
         else:
             node, other = store.edge_to_node, store.neighbor
             once = node < other
@@ -80,6 +85,8 @@ class Counts:
             frame["graph"] = ids[graph]
             frame["source"] = node[once].numpy() - first[graph]
             frame["target"] = other[once].numpy() - first[graph]
+            if node_names is not None:
+                frame["source"], frame["target"] = node_names[node[once]], node_names[other[once]]
             values = values[once]
         table = values.numpy()
         return pd.DataFrame(frame | {name: table[:, c] for c, name in enumerate(self.what)})

@@ -94,7 +94,7 @@ def count_file(
     with open_table(out) as write:
         for block in read_blocks(path, report, format=format, column=column):
             counts = count(block.store, patterns, level, progress=progress)
-            frame = counts.to_frame(block.numbers)
+            frame = counts.to_frame(block.numbers, block.names)
             write(frame)
             _add(summary, counts, frame, head)
             if on_block is not None:

@@ -13,7 +13,7 @@ import pandas as pd
 from i2gnn.errors import InputError
 from i2gnn.graphs.raw import Array, RawGraphs
 
-__all__ = ["read_arrays", "read_edge_table", "read_edge_text"]
+__all__ = ["read_arrays", "read_edge_names", "read_edge_table", "read_edge_text"]
 
 Complain = Callable[[int, str], None]
 """Called with the number of a line that is left out, from 1, and the reason."""
@@ -37,6 +37,26 @@ def read_edge_text(path: Path, complain: Complain) -> RawGraphs:
     except (ValueError, OverflowError, MemoryError):  # some line is bad: find out which
         pairs = np.array(list(_parse_lines(path, complain)), dtype=np.int64).reshape(-1, 2)
     return _one_graph(pairs)
+
+
+def read_edge_names(path: Path, complain: Complain) -> tuple[RawGraphs, Array]:
+    """Reads one graph whose nodes have names, two a line; returns the names in order, too."""
+    frame = pd.read_csv(
+        path,
+        sep=_separator(path),
+        comment="#",
+        header=None,
+        usecols=[0, 1],
+        dtype=str,
+        index_col=False,
+        keep_default_na=False,
+    )
+    names = frame.apply(lambda column: column.str.strip()).to_numpy(dtype=object)
+    good = (names != "").all(axis=1)
+    for row in np.flatnonzero(~good):
+        complain(int(row) + 1, f"{names[row].tolist()}: expected two names")
+    numbers, known = pd.factorize(names[good].ravel())
+    return _one_graph(numbers.reshape(-1, 2)), known
 
 
 def _open(path: Path) -> IO[str]:
@@ -116,8 +136,8 @@ def _one_graph(pairs: Array) -> RawGraphs:
 def _check_numbering(nodes: int, edges: int) -> None:
     if nodes > 100 * edges + 1_000_000:
         raise InputError(
-            f"node numbers up to {nodes - 1} with {edges} edges; number the nodes from 0, "
-            "since every number up to the largest is a node"
+            f"node numbers up to {nodes - 1} with {edges} edges, where every number up to the "
+            "largest is a node; in the format 'names', only those that occur are"
         )
 
 

@@ -5,6 +5,7 @@ numbers of a block are the positions of its graphs in the input.
 """
 
 import csv
+import dataclasses
 import gzip
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -16,7 +17,12 @@ import numpy as np
 
 from i2gnn.errors import InputError
 from i2gnn.graphs.convert import parse_graph6, raw_from_edge_lists
-from i2gnn.graphs.edge_files import read_arrays, read_edge_table, read_edge_text
+from i2gnn.graphs.edge_files import (
+    read_arrays,
+    read_edge_names,
+    read_edge_table,
+    read_edge_text,
+)
 from i2gnn.graphs.raw import Array, RawGraphs
 from i2gnn.graphs.store import GraphStore
 
@@ -29,6 +35,7 @@ FORMATS = {
     "graph6": (".g6", ".s6", ".graph6", ".sparse6"),
     "edges": (".txt", ".edges", ".edgelist", ".el"),
     "npz": (".npz",),
+    "names": (".names",),
 }
 """Formats and the file names that end in them; `.gz` may follow where the format is text."""
 
@@ -54,12 +61,14 @@ class Block:
         numbers: Their positions among the records of the file, from 0.
         smiles: What they were read from, if molecules; else None.
         read: Bytes of the file that had been read when the block was complete.
+        names: Of the nodes, in the format "names"; else None.
     """
 
     store: GraphStore
     numbers: list[int]
     smiles: list[str] | None = None
     read: int = 0
+    names: Array | None = None
 
 
 Report = Callable[[Problem], None]
@@ -96,6 +105,9 @@ def read_blocks(
             yield from _parquet(path, column, report)
         elif format == "edges":
             yield _whole(read_edge_text(path, lambda line, why: report(Problem(0, line, why))))
+        elif format == "names":
+            raw, names = read_edge_names(path, lambda line, why: report(Problem(0, line, why)))
+            yield dataclasses.replace(_whole(raw), names=names)
         elif format == "npz":
             yield _whole(read_arrays(path))
         else:

@@ -80,15 +80,17 @@ class Section:
         seconds = sum(record["seconds"] for record in self.records)
         machines = {r["hardware"].get("gpu") or r["hardware"]["cpu"] for r in self.records}
         on = " and ".join(sorted(machines))
-        return f"{sentence} {len(self.records)} runs, {seconds:,.0f} s of training on {on}."
+        runs = "1 run" if len(self.records) == 1 else f"{len(self.records)} runs"
+        return f"{sentence} {runs}, {seconds:,.0f} s of training on {on}."
 
     @property
     def command(self) -> str:
         """Makes what is missing."""
+        name, _, epochs = self.presets[0].partition("@")
+        if self.table.tests and epochs:  # such a preset stands alone
+            return f"i2gnn reproduce {self.table.name} --preset {name} --epochs {epochs}"
         names = dict.fromkeys(preset.split("@")[0] for preset in self.presets)
-        epochs = {preset.partition("@")[2] for preset in self.presets} - {""}
-        length = f" --epochs {epochs.pop()}" if len(epochs) == 1 and len(self.presets) == 1 else ""
-        return f"i2gnn reproduce {self.table.name} --preset {' '.join(names)}{length}"
+        return f"i2gnn reproduce {self.table.name} --preset {' '.join(names)}"
 
     @property
     def columns(self) -> list[tuple[str, str]]:

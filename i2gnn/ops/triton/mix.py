@@ -109,7 +109,8 @@ class Mix:
     def _states_grad(self, grad_q: Tensor, scale: Tensor) -> tuple[Tensor, Tensor]:
         """Gradients of the weight and the bias of q."""
         grad_q = grad_q[:, : self.hidden]
-        return (self.states.t() @ grad_q) / scale, grad_q.sum(0) / scale
+        by_states = grad_q.t() @ self.states  # as a linear layer keeps it, so that none copies it
+        return (by_states / scale).t(), grad_q.sum(0) / scale
 
     def _nodes_of_rows(self) -> tuple[Tensor, Tensor, Tensor, int]:
         s = self.subgraphs
