@@ -22,16 +22,7 @@ Complain = Callable[[int, str], None]
 def read_edge_text(path: Path, complain: Complain) -> RawGraphs:
     """Reads one graph: two node numbers a line, separated by blanks or a comma; # is a comment."""
     try:
-        frame = pd.read_csv(
-            path,
-            sep=_separator(path),
-            comment="#",
-            header=None,
-            usecols=[0, 1],
-            dtype=np.int64,
-            index_col=False,
-        )
-        pairs = frame.to_numpy()
+        pairs = _two_columns(path, dtype=np.int64).to_numpy()
         if (pairs < 0).any():
             raise ValueError("negative")
     except (ValueError, OverflowError, MemoryError):  # some line is bad: find out which
@@ -41,22 +32,25 @@ def read_edge_text(path: Path, complain: Complain) -> RawGraphs:
 
 def read_edge_names(path: Path, complain: Complain) -> tuple[RawGraphs, Array]:
     """Reads one graph whose nodes have names, two a line; returns the names in order, too."""
-    frame = pd.read_csv(
-        path,
-        sep=_separator(path),
-        comment="#",
-        header=None,
-        usecols=[0, 1],
-        dtype=str,
-        index_col=False,
-        keep_default_na=False,
-    )
+    frame = _two_columns(path, dtype=str, keep_default_na=False)
     names = frame.apply(lambda column: column.str.strip()).to_numpy(dtype=object)
     good = (names != "").all(axis=1)
     for row in np.flatnonzero(~good):
         complain(int(row) + 1, f"{names[row].tolist()}: expected two names")
     numbers, known = pd.factorize(names[good].ravel())
     return _one_graph(numbers.reshape(-1, 2)), known
+
+
+def _two_columns(path: Path, **options: Any) -> pd.DataFrame:
+    return pd.read_csv(
+        path,
+        sep=_separator(path),
+        comment="#",
+        header=None,
+        usecols=[0, 1],
+        index_col=False,
+        **options,
+    )
 
 
 def _open(path: Path) -> IO[str]:

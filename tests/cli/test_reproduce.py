@@ -68,7 +68,7 @@ def test_quick_table_list_and_report(command, tmp_path, capsys, monkeypatch):
         ("table3", ["--only", "clique4", "--models", "idgnn"]),
         ("table6", ["--only", "cycle3", "--models", "ppgn", "gnnak_plain"]),
         ("ablation", ["--only", "cycle3", "--models", "i2gnn_single", "i2gnn_id"]),
-        ("search", ["--only", "cycle3", "--preset", "best-polynomial", "best-center"]),
+        ("search", ["--only", "cycle3", "--preset", "best-additive", "best-smallest-batches"]),
         ("table2", ["--only", "cycle7", "--preset", "best"]),
     ],
 )
@@ -140,15 +140,15 @@ def test_a_search_marks_the_lowest():
     tasks = table.tasks("best")[:2]
     cells = [
         Cell(task, preset, values=(value,))
-        for preset, value in (("best-plain", 0.3), ("best-linear", 0.1))
+        for preset, value in (("best-plain", 0.3), ("best-slow", 0.1))
         for task in tasks
     ]
-    cells.append(Cell(tasks[0], "best-wide", values=()))
+    cells.append(Cell(tasks[0], "best-slower", values=()))
     screen = io.StringIO()
     for part in result_tables(table, cells, 100):
         Console(file=screen, width=100).print(part)
     shown = screen.getvalue()
-    assert shown.count("0.1000 * (1)") == 2 and "best-wide" not in shown  # without a record
+    assert shown.count("0.1000 * (1)") == 2 and "best-slower" not in shown  # without a record
     assert "0.3000 (1)" in shown and "validation MAE" in shown and "goal" not in shown
 
 
