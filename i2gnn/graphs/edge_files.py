@@ -42,7 +42,7 @@ def read_edge_names(path: Path, complain: Complain) -> tuple[RawGraphs, Array]:
 
 
 def _two_columns(path: Path, **options: Any) -> pd.DataFrame:
-    return pd.read_csv(
+    frame: pd.DataFrame = pd.read_csv(
         path,
         sep=_separator(path),
         comment="#",
@@ -51,6 +51,7 @@ def _two_columns(path: Path, **options: Any) -> pd.DataFrame:
         index_col=False,
         **options,
     )
+    return frame
 
 
 def _open(path: Path) -> IO[str]:
