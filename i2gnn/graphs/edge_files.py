@@ -31,8 +31,14 @@ def read_edge_text(path: Path, complain: Complain) -> RawGraphs:
 
 
 def read_edge_names(path: Path, complain: Complain) -> tuple[RawGraphs, Array]:
-    """Reads one graph whose nodes have names, two a line; returns the names in order, too."""
-    frame = _two_columns(path, dtype=str, keep_default_na=False)
+    """Reads one graph whose nodes have names, two a line; returns the names in order, too.
+
+    Lines of comments do not count where bad ones are told.
+    """
+    try:
+        frame = _two_columns(path, dtype=str, keep_default_na=False).fillna("")
+    except ValueError as error:  # no line has two words, or there is none
+        raise InputError("no edges; expected two names a line") from error
     names = frame.apply(lambda column: column.str.strip()).to_numpy(dtype=object)
     good = (names != "").all(axis=1)
     for row in np.flatnonzero(~good):

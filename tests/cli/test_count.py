@@ -197,3 +197,11 @@ def test_nodes_may_have_names(tmp_path: Path, capsys) -> None:
     capsys.readouterr()
     assert main(["count", str(path), "--what", "cycle3"]) == 1
     assert "expected two node numbers" in capsys.readouterr().err
+    path.write_text("anna,bert\nanna,\nbert\n")
+    assert main(["count", str(path), "--what", "path2", "--format", "names", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [p["line"] for p in found["problems"]] == [2, 3] and found["rows"] == 2
+    for nothing in ("", "# nothing\n", "anna\nbert\n"):
+        path.write_text(nothing)
+        assert main(["count", str(path), "--what", "cycle3", "--format", "names"]) == 1
+        assert "no edges" in (err := capsys.readouterr().err) or "empty" in err
