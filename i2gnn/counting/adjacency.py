@@ -56,8 +56,9 @@ class Adjacency:
         return reverse
 
     def sum_edges(self, values: Array) -> Array:
-        """Adds the rows of each node's edges: [E, T] to [N, T]."""
-        total = np.zeros((self.num_nodes, values.shape[1]), dtype=np.int64)
+        """Adds the rows of each node's edges: [E, T] to [N, T], int64 or float64."""
+        kind = np.result_type(values.dtype, np.int64)
+        total = np.zeros((self.num_nodes, values.shape[1]), dtype=kind)
         _sum_edges(self.edge_ptr, values, total)
         return total
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from i2gnn.counting import cycles, graphlets, match, paths
 from i2gnn.counting.adjacency import Adjacency
 from i2gnn.counting.patterns import CATALOGUE, Pattern, resolve
-from i2gnn.counting.workers import Array
+from i2gnn.counting.workers import BEYOND, Array
 from i2gnn.errors import InputError
 from i2gnn.graphs import GraphStore, Level
 
@@ -228,7 +228,7 @@ def _sum_rows(values: Tensor, owner: Tensor, length: int, names: Sequence[str]) 
     # The float sum is off by a part in 10^10 at most, and only sums near the limit matter.
     estimate = torch.zeros(length, values.shape[1], dtype=torch.float64)
     estimate.index_add_(0, owner, values.double())
-    if (estimate > 0.999 * float(2**63)).any():
-        graph, column = (estimate > 0.999 * float(2**63)).nonzero()[0].tolist()
+    if (estimate > BEYOND).any():
+        graph, column = (estimate > BEYOND).nonzero()[0].tolist()
         raise InputError(f"{names[column]} in graph {graph}: the sum over rows exceeds 64 bits")
     return total

@@ -9,14 +9,12 @@ enough to know how many of its nodes are neighbours of f.
 import numpy as np
 
 from i2gnn.counting.adjacency import Adjacency
-from i2gnn.counting.workers import Array, run_with_scratch
+from i2gnn.counting.workers import BEYOND, Array, run_with_scratch
 from i2gnn.parallel import jit
 
 __all__ = ["LONGEST", "four_paths_from_nodes", "paths_from_nodes"]
 
 LONGEST = 6
-MOST = 0.999 * float(2**63)
-"""Above this an estimate in floats is beyond 64 bits."""
 
 
 def paths_from_nodes(adjacency: Adjacency, longest: int, description: str = "") -> Array:
@@ -69,15 +67,12 @@ def four_paths_from_nodes(adjacency: Adjacency, triangles: Array, squares: Array
     numbers = adjacency.degree, triangles, squares
     estimate = count(*(number.astype(np.float64) for number in numbers))
     # Whole numbers wrap around, so that the result is right whatever was too large in between.
-    return np.where(estimate > MOST, -1, count(*(number.astype(np.int64) for number in numbers)))
+    return np.where(estimate > BEYOND, -1, count(*(number.astype(np.int64) for number in numbers)))
 
 
 def _sum_neighbors(adjacency: Adjacency, values: Array) -> Array:
     """Sum of the values at the neighbours of each node, [N]."""
-    ends = adjacency.edge_ptr
-    running = np.concatenate([np.zeros(1, values.dtype), np.cumsum(values[adjacency.neighbor])])
-    result: Array = running[ends[1:]] - running[ends[:-1]]
-    return result
+    return adjacency.sum_edges(values[adjacency.neighbor][:, None])[:, 0]
 
 
 @jit

@@ -13,6 +13,9 @@ from i2gnn.parallel import run_chunks
 __all__ = ["Array", "num_chunks", "run_adding", "run_with_scratch"]
 
 Array = npt.NDArray[Any]
+
+BEYOND = 0.999 * float(2**63)
+"""A count that is estimated above this does not fit into 64 bits."""
 COPY_BYTES = 2**30
 """Memory for copies of a result; fewer threads work where that does not suffice for all."""
 
