@@ -1,6 +1,7 @@
 """What can be said about a run before it starts: whether it can, by what it is judged."""
 
 import logging
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -8,13 +9,26 @@ from torch import Tensor, nn
 from i2gnn.data.splits import Splits
 from i2gnn.errors import InputError
 from i2gnn.graphs import GraphStore
+from i2gnn.graphs.assemble import has_kernel
 from i2gnn.graphs.flat import ragged_arange
 from i2gnn.models.stream import StreamedModel
+from i2gnn.ops import uses_reference
 from i2gnn.subgraphs import Subgraphs
 from i2gnn.training.config import TrainingConfig
 from i2gnn.training.targets import Scaling
 
-__all__ = ["check_run", "check_shapes", "measure_targets", "metric_of", "warn_of_features"]
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
+
+__all__ = [
+    "can_record",
+    "check_run",
+    "check_shapes",
+    "check_subgraphs",
+    "measure_targets",
+    "metric_of",
+    "warn_of_features",
+]
 
 log = logging.getLogger(__name__)
 
@@ -73,6 +87,23 @@ def metric_of(config: TrainingConfig) -> str:
     if config.metric != "auto":
         return config.metric
     return "accuracy" if config.loss in ("bce", "ce") else "normalized_mae"
+
+
+def can_record(
+    model: nn.Module, data: GraphStore, config: TrainingConfig, fabric: "Fabric"
+) -> bool:
+    """Whether training steps are recorded: all data on a GPU, and a model that never waits."""
+    return (
+        config.cuda_graphs == "auto"
+        and config.branches is None
+        and config.memory_budget is None
+        and config.precision != "float64"  # which the kernels do not take
+        and getattr(model, "static_shapes", False)
+        and has_kernel(fabric.device)
+        and data.device == fabric.device
+        and fabric.world_size == 1
+        and not uses_reference()
+    )
 
 
 def check_shapes(output: Tensor, target: Tensor, loss: str, level: str | None) -> None:

@@ -19,16 +19,14 @@ from i2gnn.data.splits import Splits
 from i2gnn.errors import InputError
 from i2gnn.files import lock_folder
 from i2gnn.graphs import GraphStore
-from i2gnn.graphs.assemble import has_kernel
 from i2gnn.models import StreamedModel
-from i2gnn.ops import uses_reference
 from i2gnn.progress import progress_bar
-from i2gnn.subgraphs import Subgraphs
-from i2gnn.subgraphs.sample import draw_branches, edges_of_graphs, select_branches
+from i2gnn.subgraphs.sample import draw_branches, edges_of_graphs
 from i2gnn.training.averaging import WeightAverage
 from i2gnn.training.capture import Recording, StaticEpochs, rehearse
 from i2gnn.training.checkpoint import Checkpoint, Copies
 from i2gnn.training.checks import (
+    can_record,
     check_shapes,
     check_subgraphs,
     measure_targets,
@@ -38,6 +36,7 @@ from i2gnn.training.checks import (
 from i2gnn.training.config import TrainingConfig
 from i2gnn.training.environment import environment, place, rng_states, set_rng_states
 from i2gnn.training.evaluate import batches, compare, run_model
+from i2gnn.training.forward import Box, OnStore
 from i2gnn.training.logs import RunLog
 from i2gnn.training.metrics import higher_is_better
 from i2gnn.training.optimize import Schedule, load_moments, make_optimizer
@@ -191,7 +190,7 @@ class _Run:
         optimizer = make_optimizer(model, config.optimizer)
         budget = config.memory_budget
         runner = model if budget is None else StreamedModel(model, budget)
-        self.forward, self.optimizer = fabric.setup(_OnStore(runner), optimizer)
+        self.forward, self.optimizer = fabric.setup(OnStore(runner), optimizer)
         self.schedule = Schedule(optimizer, config, maximize=higher_is_better(self.metric))
         self.average = None if config.average is None else WeightAverage(model, config.average)
         self.data = place(data, fabric.device, dtype)
@@ -301,7 +300,7 @@ class _Run:
         """Changes the weights once; returns the mean loss before."""
         assert batch.y is not None
         config = self.config
-        output = self.forward(_Box(batch, branches))
+        output = self.forward(Box(batch, branches))
         check_shapes(output, batch.y, config.loss, self.data.level)
         loss = compute_loss(config.loss, output, batch.y, self.loss_scaling)
         self.optimizer.zero_grad(set_to_none=True)
@@ -334,7 +333,7 @@ class _Run:
     def _predict(self, graphs: Iterable[GraphStore]) -> tuple[Tensor, Tensor]:
         """Predictions and targets, [n, T] each."""
         prediction, target = run_model(
-            self.model, lambda batch: self.forward(_Box(batch)), graphs, self.loss_scaling
+            self.model, lambda batch: self.forward(Box(batch)), graphs, self.loss_scaling
         )
         assert target is not None
         return prediction, target
@@ -443,46 +442,6 @@ class _Run:
         """The last epoch in a few words, for the progress bar."""
         last, best = self.history[-1], self.history[self.best_epoch - 1]
         return f"val {last['validation']:.3g} best {best['validation']:.3g}"
-
-
-class _Box:
-    """Carries a batch through Fabric, whose precision plugins refuse frozen dataclasses."""
-
-    def __init__(self, batch: GraphStore, branches: Tensor | None = None) -> None:
-        self.batch = batch
-        self.branches = branches
-
-
-class _OnStore(nn.Module):
-    """The model as Fabric sees it."""
-
-    def __init__(self, model: nn.Module) -> None:
-        super().__init__()
-        self.model = model
-
-    def forward(self, box: _Box) -> Tensor:
-        batch, branches = box.batch, box.branches
-        if branches is not None and isinstance(batch, Subgraphs):
-            batch, branches = select_branches(batch, branches), None
-        output: Tensor = self.model(batch) if branches is None else self.model(batch, branches)
-        return output
-
-
-def can_record(
-    model: nn.Module, data: GraphStore, config: TrainingConfig, fabric: "Fabric"
-) -> bool:
-    """Whether training steps are recorded: all data on a GPU, and a model that never waits."""
-    return (
-        config.cuda_graphs == "auto"
-        and config.branches is None
-        and config.memory_budget is None
-        and config.precision != "float64"  # which the kernels do not take
-        and getattr(model, "static_shapes", False)
-        and has_kernel(fabric.device)
-        and data.device == fabric.device
-        and fabric.world_size == 1
-        and not uses_reference()
-    )
 
 
 def _average(values: list[float]) -> float:
