@@ -188,3 +188,18 @@ def test_no_view_if_quiet(capsys):
     with show_progress([], [], enabled=False) as notify:
         notify(Event("x", "running"))
     assert capsys.readouterr().err == ""
+
+
+def test_rows_of_models_stay_apart_where_the_paper_has_no_number():
+    table = TABLES["table2"]
+    tasks = [task for task in table.tasks("best") if task.target in ("cycle6", "cycle7")]
+    cells = [
+        Cell(task, "best-plain", values=(0.5,), paper=table.published.get(task))
+        for task in tasks
+        if task.dataset == "counting"
+    ]
+    screen = io.StringIO()
+    for part in result_tables(table, cells, 100):
+        Console(file=screen, width=100).print(part)
+    shown = screen.getvalue()
+    assert shown.count("I²-GNN") == shown.count("I³-GNN") == 1 and shown.count("best-plain") == 2

@@ -23,7 +23,9 @@ def result_tables(table: CountingTable, cells: list[Cell], width: int) -> Iterat
     """
     what = "test MAE, ours over the paper's" if table.tests else "validation MAE"
     shown = [cell for cell in cells if cell.values or table.tests]  # a search is never complete
-    title_width = max((len(line) for c in shown for line in _title(c).split("\n")), default=0)
+    title_width = max(
+        (len(line) for c in shown for line in _title(table, c).split("\n")), default=0
+    )
     together = max(1, (width - title_width - 3) // WIDE)
     for dataset in dict.fromkeys(cell.task.dataset for cell in shown):
         yield f"{table.title}, {dataset_title(dataset)}: normalised {what}"
@@ -43,16 +45,15 @@ def _table(table: CountingTable, cells: list[Cell]) -> Table:
     for target in targets:
         shown.add_column(target_title(target), justify="right")
     lowest = {} if table.tests else _lowest(cells)
-    found = {(_title(c), c.task.target): c for c in cells}
-    for title in dict.fromkeys(_title(cell) for cell in cells):
+    found = {(_title(table, c), c.task.target): c for c in cells}
+    for title in dict.fromkeys(title for title, _ in found):
         shown.add_row(title, *(_text(found.get((title, t)), lowest.get(t)) for t in targets))
     return shown
 
 
-def _title(cell: Cell) -> str:
-    """Of a row: a model with a preset, or a candidate."""
-    candidate = cell.preset.startswith("best-") and cell.paper is None
-    return cell.preset if candidate else f"{model_title(cell.task.model)}\n{cell.preset}"
+def _title(table: CountingTable, cell: Cell) -> str:
+    """Of a row: a model with a preset; in a search, the candidate."""
+    return f"{model_title(cell.task.model)}\n{cell.preset}" if table.tests else cell.preset
 
 
 def _lowest(cells: list[Cell]) -> dict[str, Cell]:
