@@ -29,7 +29,7 @@ __all__ = [
     "perceptron_weights_grad_kernel",
 ]
 
-UNROLL = tl.constexpr(4)
+UNROLL = tl.constexpr(2)
 """Links whose loads are in flight at once."""
 
 
