@@ -93,10 +93,16 @@ class Section:
         return f"i2gnn reproduce {self.table.name} --preset {' '.join(names)}"
 
     @property
+    def shown(self) -> list[Cell]:
+        """All cells of the presets that should be complete; of others, those that have runs."""
+        complete = self.presets[0] in ALWAYS.get(self.table.name, ())
+        return [cell for cell in self.cells if cell.values or complete]
+
+    @property
     def columns(self) -> list[tuple[str, str]]:
-        """Data set and target of each column; of a search, where there is something to see."""
-        shown = [cell for cell in self.cells if cell.values or self.table.tests]
-        return list(dict.fromkeys((cell.task.dataset, cell.task.target) for cell in shown))
+        """Data set and target of each column."""
+        shown = {_place(cell) for cell in self.shown}
+        return [place for place in dict.fromkeys(map(_place, self.cells)) if place in shown]
 
     @property
     def headings(self) -> list[str]:
@@ -110,12 +116,9 @@ class Section:
     @property
     def rows(self) -> list[tuple[str, list[Cell | None]]]:
         """Title and cells of each row: a model, or a candidate."""
-        titles = dict.fromkeys(self.row_title(c.preset, c.task.model) for c in self.cells)
-        found = {
-            (self.row_title(c.preset, c.task.model), c.task.dataset, c.task.target): c
-            for c in self.cells
-        }
-        return [(title, [found.get((title, *c)) for c in self.columns]) for title in titles]
+        titles = dict.fromkeys(self.row_title(c.preset, c.task.model) for c in self.shown)
+        found = {(self.row_title(c.preset, c.task.model), _place(c)): c for c in self.shown}
+        return [(title, [found.get((title, c)) for c in self.columns]) for title in titles]
 
     def row_title(self, preset: str, model: str) -> str:
         """What a row is called."""
@@ -182,6 +185,10 @@ def preset_title(preset: str) -> str:
     """What a preset is, in a few words."""
     name, _, epochs = preset.partition("@")
     return PRESETS.get(name, "") + (f"; {epochs} epochs" if epochs else "")
+
+
+def _place(cell: Cell) -> tuple[str, str]:
+    return cell.task.dataset, cell.task.target
 
 
 def _key(record: dict[str, Any]) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ __all__ = [
     "TrainingConfig",
 ]
 
-Loss = Literal["l1", "mse", "huber", "bce", "ce"]
+Loss = Literal["l1", "mse", "l1+mse", "huber", "bce", "ce"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,7 @@ class ScheduleConfig(Settings):
 class TrainingConfig(Settings):
     """Everything `fit` needs to know beside the model and the data."""
 
-    loss: Loss = option("l1", "l1, mse, huber (regression), bce, ce (classification)")
+    loss: Loss = option("l1", "l1, mse, l1+mse, huber (regression), bce, ce (classification)")
     metric: Literal["auto", "normalized_mae", "mae", "mse", "rmse", "exact", "accuracy"] = option(
         "auto", "selects the best epoch; auto: normalized_mae, or accuracy for bce and ce"
     )

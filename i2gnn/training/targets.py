@@ -63,8 +63,8 @@ def compute_loss(name: Loss, output: Tensor, target: Tensor, scaling: Scaling) -
     """Mean loss over all known targets; a gradient never comes from a missing one (NaN).
 
     Args:
-        name: "l1", "mse" and "huber" compare with standardised targets; "bce" and "ce" take
-            logits.
+        name: "l1", "mse", "l1+mse" and "huber" compare with standardised targets; "bce" and "ce"
+            take logits.
         output: What the model returned, [n, T], or [n, C] for "ce".
         target: [n, T], or [n, 1] with the class for "ce".
         scaling: On the device of `output`.
@@ -88,5 +88,8 @@ def _distance(name: Loss, error: Tensor) -> Tensor:
         return error.abs()
     if name == "mse":
         return error.square()
+    if name == "l1+mse":
+        # Where most targets are zero, L1 alone rests at zero; the square of the others does not.
+        return error.abs() + error.square()
     # As L1, but the gradient fades where the error does, and steps need not overshoot.
     return functional.huber_loss(error, torch.zeros_like(error), "none", HUBER) / HUBER

@@ -85,6 +85,16 @@ def test_a_search_shows_validation(results):
     assert first.goal is None  # of test errors
 
 
+def test_presets_on_the_side_show_what_there_is(results):
+    for place, target in enumerate(("cycle6", "cycle4")):
+        one = record("i2gnn", target, 0, 0.01, preset="paper-5")
+        write_record(results / "table2" / f"5-{place}.json", one)
+    (section,) = (s for s in collect_sections(results) if s.presets == ("paper-5",))
+    assert section.headings == ["4-cycle", "6-cycle"]  # the table's order
+    ((title, cells),) = section.rows
+    assert title == "I²-GNN" and [c.mean for c in cells if c] == [0.01, 0.01]
+
+
 def test_records_of_other_settings_are_left_out(results, caplog):
     old = record("i2gnn", "cycle5", 3, 9.0)
     old["settings"]["training"]["optimizer"]["lr"] = 0.3

@@ -1,4 +1,5 @@
 import csv
+import dataclasses
 import logging
 import subprocess
 import sys
@@ -178,6 +179,17 @@ def test_resume_names_what_differs(tmp_path: Path) -> None:
     data = data.with_targets(data.degree.float(), "node")
     with pytest.raises(InputError, match="is the data the same"):
         fit(make_model(), data, split(), config(), **same)
+
+
+def test_resume_where_sums_are_rounded_otherwise(tmp_path: Path) -> None:
+    """Mean and deviation of the same targets, summed by another number of threads."""
+    fit(make_model(), stars(), split(), config(), run_dir=tmp_path)
+    checkpoint = Checkpoint.load(tmp_path / CHECKPOINT)
+    rounded = {name: value * (1 + 4e-16) for name, value in checkpoint.scaling.items()}
+    assert not torch.equal(rounded["unit"], checkpoint.scaling["unit"])
+    dataclasses.replace(checkpoint, scaling=rounded).save(tmp_path / CHECKPOINT)
+    result = fit(make_model(), stars(), split(), config(epochs=7), run_dir=tmp_path, resume=True)
+    assert result.epochs == 7
 
 
 def test_averaged_weights_are_validated_and_kept() -> None:

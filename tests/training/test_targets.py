@@ -27,6 +27,8 @@ def test_losses_by_hand() -> None:
     # standardised targets are 1 and -1
     assert float(compute_loss("l1", output, target, scaling)) == 0.5
     assert float(compute_loss("mse", output, target, scaling)) == 0.5
+    far = torch.tensor([[4.0], [-1.0]])
+    assert float(compute_loss("l1+mse", far, target, scaling)) == (3 + 9) / 2
     assert float(compute_loss("huber", output, target, scaling)) == pytest.approx(0.4975)
     near = torch.tensor([[1.002], [-1.0]])  # below HUBER = 0.01: half of the square over it
     assert float(compute_loss("huber", near, target, scaling)) == pytest.approx(1e-4, rel=1e-3)
@@ -40,7 +42,7 @@ def test_losses_by_hand() -> None:
     assert float(compute_loss("ce", logits, classes, plain)) == pytest.approx(float(expected))
 
 
-@pytest.mark.parametrize("loss", ["l1", "mse", "huber", "bce", "ce"])
+@pytest.mark.parametrize("loss", ["l1", "mse", "l1+mse", "huber", "bce", "ce"])
 def test_missing_targets_give_no_gradient(loss: str) -> None:
     output = torch.randn(3, 1 if loss != "ce" else 2, requires_grad=True)
     target = torch.tensor([[1.0], [NAN], [0.0]])
