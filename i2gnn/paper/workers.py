@@ -79,6 +79,7 @@ class _Pool(contextlib.AbstractContextManager["_Pool"]):
         self._context = multiprocessing.get_context("spawn")
         self._stop = self._context.Event()
         self._workers: list[_Worker] = []
+        self._leaving: list[BaseProcess] = []
 
     def run(self, experiments: Sequence[Experiment], notify: Notify) -> None:
         """Hands out the experiments until all have ended."""
@@ -108,8 +109,8 @@ class _Pool(contextlib.AbstractContextManager["_Pool"]):
         self._workers.remove(worker)
         following = take_next(waiting, worker.experiment)
         worker.connection.send(following)
-        if following is None:
-            worker.process.join()
+        if following is None:  # it takes seconds to leave a GPU: nobody waits for that here
+            self._leaving.append(worker.process)
         else:
             self._workers.append(worker._replace(experiment=following))
 
@@ -128,11 +129,11 @@ class _Pool(contextlib.AbstractContextManager["_Pool"]):
         for worker in self._workers:
             with contextlib.suppress(OSError):
                 worker.connection.send(None)
-        for worker in self._workers:
-            worker.process.join(PATIENCE)
-            if worker.process.is_alive():
-                worker.process.terminate()
-                worker.process.join()
+        for process in [*self._leaving, *(worker.process for worker in self._workers)]:
+            process.join(PATIENCE)
+            if process.is_alive():
+                process.terminate()
+                process.join()
 
 
 @contextlib.contextmanager
