@@ -77,7 +77,8 @@ class _CaseRun:
         self.device = settings.where
         batch = case.data.batch(range(case.batch_size))
         self.sizes = batch_sizes(batch)
-        recorded = settings.on_gpu and deepcopy(case.model).to(self.device).static_shapes
+        model = deepcopy(case.model).to(self.device)
+        recorded = settings.on_gpu and model.static_shapes(batch.to(self.device))
         self.trained: Mode = "captured" if recorded else "eager"  # by `i2gnn.training.fit`
 
     def add(self, quantity: str, value: float | None, unit: str, **more: Any) -> None:

@@ -25,13 +25,15 @@ class Network(nn.Module):
 
     level: Level
 
-    @property
-    def static_shapes(self) -> bool:
+    def static_shapes(self, batch: GraphStore) -> bool:
         """Whether training steps can be recorded as CUDA graphs and replayed on other batches.
 
         The forward and backward pass must then never wait for the device, and must take batches
         of fixed shape (`i2gnn.graphs.assemble`), whose spare items may not change what others get:
         no statistics over all rows, as in batch normalisation.
+
+        Args:
+            batch: Some of the graphs, on the device of the model.
         """
         return False
 

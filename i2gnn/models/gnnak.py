@@ -8,6 +8,7 @@ from torch.nn import functional
 
 from i2gnn import ops
 from i2gnn.graphs.raw import Level
+from i2gnn.graphs.store import GraphStore
 from i2gnn.models.base import check_choice
 from i2gnn.models.ego_nets import EgoNetNetwork
 from i2gnn.nn import GatedGraph, LabelEncoder, LabelGate, Norm, make_conv, make_norm, mlp
@@ -280,8 +281,7 @@ class GNNAKPlain(EgoNetNetwork):
         self.lifts = nn.ModuleList(Lift(width, width) for _ in range(num_layers - 1))
         self.pools = nn.ModuleList(GatedPool(width, pool) for _ in range(num_layers + 1))
 
-    @property
-    def static_shapes(self) -> bool:
+    def static_shapes(self, batch: GraphStore) -> bool:
         """Whether training steps can be recorded: those of gated layers."""
         return self.level != "edge" and all(isinstance(conv, GatedGraph) for conv in self.convs)
 

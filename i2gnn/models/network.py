@@ -1,7 +1,7 @@
 """One network for every number of identifiers."""
 
 import os
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 import torch
 from torch import Tensor, nn
@@ -11,8 +11,6 @@ from i2gnn.graphs.raw import Level
 from i2gnn.graphs.store import GraphStore
 from i2gnn.models.base import Network, check_choice
 from i2gnn.nn import (
-    GIN,
-    GINE,
     ConcatEncoder,
     EdgeReadout,
     FeatureEncoder,
@@ -168,7 +166,7 @@ class IdentifierGNN(Network):
         start = width if self.encode_nodes is None else self.encode_nodes.channels
         concat = bool(kinds) and label_injection == "concat"
         self.encode_labels = label_encoder(start) if kinds and not concat else None
-        widths = [start] + [width] * (num_layers - 1)  # what each layer takes
+        self.widths = widths = [start] + [width] * (num_layers - 1)  # what each layer takes
         gated = gates and node_states
 
         def layer(t: int) -> Layer:
@@ -246,8 +244,10 @@ class IdentifierGNN(Network):
         """States after the last layer, [R, D]."""
         h = self._start(subgraphs)
         v = None if self.virtual_node is None else self.virtual_node.start(subgraphs)
-        fused = self._fused(h, subgraphs) if ops.uses_kernels(h) else None
+        apart = v is not None or self.injections or any(layer.drops for layer in self._stack)
+        fused = self._fused(h, subgraphs) if ops.uses_kernels(h) and not apart else None
         if fused is not None:
+            count_batch(self._stack, subgraphs.num_rows)
             return ops.gine_layers(h, subgraphs, *fused)
         for t in range(len(self.layers)):
             if self.virtual_node is not None and v is not None:
@@ -304,17 +304,17 @@ class IdentifierGNN(Network):
             and all(layer.gated is not None for layer in self._stack)
         )
 
-    @property
-    def static_shapes(self) -> bool:
-        """Whether training steps can be recorded: those of gated, product, GIN and GINE layers.
+    def static_shapes(self, batch: GraphStore) -> bool:
+        """Whether training steps can be recorded: of gated, product and fused GIN and GINE layers.
 
         Batch normalisation leaves spare rows out only in fused layers, and these alone have node
         states; nothing else but a sum over nodes may then read the rows.
         """
         if self.level == "edge" or self.virtual_node is not None:
             return False
-        if all(isinstance(layer.conv, GIN | GINE) for layer in self._stack):
-            return ops.uses_fused(next(self.parameters()))
+        if all(layer.conv.has_mlp for layer in self._stack):
+            weight = next(self.parameters())
+            return ops.uses_fused(weight) and self._fused(weight, as_subgraphs(batch)) is not None
         return self.parts == ("nodes",) and all(map(_keeps_rows_apart, self._stack))
 
     def _label_stack(self, subgraphs: Subgraphs) -> Tensor:
@@ -340,38 +340,36 @@ class IdentifierGNN(Network):
         return self.injections[t](h, subgraphs) if t < len(self.injections) else h
 
     def _fused(
-        self, h: Tensor, subgraphs: Subgraphs
+        self, like: Tensor, subgraphs: Subgraphs
     ) -> tuple[list[ops.GINELayer], Tensor | None] | None:
-        """All layers as an op takes them, and the types of edges; None if nothing else will do."""
-        if self.virtual_node is not None or self.injections:
+        """All layers as ops take them, and the types of edges; None if one is more than an op.
+
+        The rows would be `like` the tensor given.
+        """
+        layers, edge_type = [], None
+        if not all(layer.conv.has_mlp for layer in self._stack):
             return None
-        if any(layer.drops or not layer.conv.has_mlp for layer in self._stack):
-            return None
-        layers, edge_type, width = [], None, h.shape[1]
         labels = embed_layers(self._stack, subgraphs)
-        for layer, of_labels in zip(self._stack, labels, strict=True):
-            fused = layer.fused(h, width, subgraphs, subgraphs.edge_attr, of_labels)
+        for layer, width, of_labels in zip(self._stack, self.widths, labels, strict=True):
+            fused = layer.fused(like, width, subgraphs, subgraphs.edge_attr, of_labels)
             if fused is None:
                 return None
             layers.append(fused[0])
-            edge_type, width = fused[1], layer.conv.out_channels
-        count_batch(self._stack, subgraphs.num_rows)
+            edge_type = fused[1]
         return layers, edge_type
 
     @property
     def _stack(self) -> list[Layer]:
-        return [layer for layer in self.layers if isinstance(layer, Layer)]
+        return cast("list[Layer]", list(self.layers))
 
     def _projection(self, t: int, subgraphs: Subgraphs) -> ops.Projection | None:
         """How labels enter after layer t, if they do and are all discrete."""
         if t >= len(self.injections):
             return None
-        inject = self.injections[t]
-        assert isinstance(inject, InjectLabels)
-        return inject.projection(subgraphs)
+        return cast(InjectLabels, self.injections[t]).projection(subgraphs)
 
     def _projections(self, subgraphs: Subgraphs) -> ops.Projection | None:
-        injections = [i for i in self.injections if isinstance(i, InjectLabels)]
+        injections = cast("list[InjectLabels]", list(self.injections))
         return stack_projections(injections, subgraphs) if injections else None
 
     # -- readout, in three steps that can be taken root by root --------------------------------

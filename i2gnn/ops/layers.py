@@ -6,7 +6,13 @@ import torch
 from torch import Tensor
 
 from i2gnn.ops import reference
-from i2gnn.ops.checks import check_complete, check_indices, check_length
+from i2gnn.ops.checks import (
+    check_complete,
+    check_indices,
+    check_labels,
+    check_length,
+    check_table,
+)
 from i2gnn.ops.choice import use_cpu, use_cpu_layers, use_fused_stack, use_whole_roots, uses_fused
 from i2gnn.ops.reference import GINELayer, GRUWeights, Projection, Reduce
 from i2gnn.ops.rows import aggregate, lookup, pool_nodes
@@ -44,6 +50,7 @@ def gru_update(
         bias_message, bias_state: [3 D].
         returns: [R, D].
     """
+    check_length("message", message, len(h))
     arguments = (message, h, weight_message, weight_state, bias_message, bias_state)
     if use_cpu(*arguments):
         from i2gnn.ops import cpu
@@ -69,8 +76,8 @@ def gated_layer(
         returns: [R, D'].
     """
     check_length("h", h, subgraphs.num_rows)
-    if then is not None and subgraphs.label_code is None:
-        raise ValueError("a projection adds a table's rows by label, but rows have no labels")
+    if then is not None:
+        check_table("then.table", then.table, subgraphs)
     if use_cpu_layers(h, *weights, *(then or ())):
         from i2gnn.ops import cpu
 
@@ -78,7 +85,7 @@ def gated_layer(
     h = gru_update(aggregate(h, subgraphs), h, *weights)
     if then is None:
         return h
-    assert subgraphs.label_code is not None, "a projection needs rows with labels"
+    assert subgraphs.label_code is not None
     return torch.addmm(lookup(then.table, subgraphs.label_code), h, then.weight)
 
 
@@ -108,6 +115,9 @@ def gated_stack(
     depth = len(layers.message)
     if then is not None and len(then.weight) != depth - 1:
         raise ValueError(f"{depth} layers with {len(then.weight)} projections; expected one less")
+    check_table("table", table, subgraphs)
+    if then is not None:
+        check_table("then.table", then.table, subgraphs)
     total = None
     if use_fused_stack(table, subgraphs):
         from i2gnn.ops import triton
@@ -123,7 +133,7 @@ def gated_stack(
             return total
         size = subgraphs.pair_count.index_select(0, subgraphs.branch_to_root).clamp(min=1)
         return total / size.unsqueeze(1)
-    assert subgraphs.label_code is not None, "rows have no labels"
+    assert subgraphs.label_code is not None
     h = lookup(table, subgraphs.label_code)
     for layer, projection in reference.unstack(layers, then):
         h = gated_layer(h, subgraphs, layer, projection)
@@ -174,10 +184,14 @@ def gine_layers(
     for layer in layers:
         if (layer.edges is None) != (edge_type is None):
             raise ValueError("edges, a table with one row per type, and edge_type need each other")
+        if layer.edges is not None and edge_type is not None:
+            check_indices("edge_type", edge_type, subgraphs.num_edges, layer.edges)
+        if layer.labels is not None:
+            check_labels("labels", layer.labels, subgraphs)
         if layer.mix is not None:
             check_complete("mix", subgraphs)
-    if edge_type is not None:
-        check_indices("edge_type", edge_type, subgraphs.num_edges)
+            if layer.mix.gate is not None:
+                check_labels("mix.gate", layer.mix.gate, subgraphs)
     widths = [h.shape[1], *(layer.mlp.weight_out.shape[1] for layer in layers)]
     fitting = [fits_gine_layer(h, subgraphs, *pair) for pair in zip(layers, widths, strict=False)]
     if all(fitting) and uses_fused(h):

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from i2gnn.graphs.store import GraphStore
 from i2gnn.ops import reference
-from i2gnn.ops.checks import check_complete, check_indices, check_length
+from i2gnn.ops.checks import check_complete, check_indices, check_labels, check_length
 from i2gnn.ops.choice import use_cpu, use_triton, use_whole_roots, uses_fused
 from i2gnn.ops.reference import LabelEmbedding, Reduce
 from i2gnn.subgraphs.structure import Subgraphs
@@ -52,7 +52,7 @@ def aggregate(
     if edge_type is not None:
         if edge_attr is None:
             raise ValueError("edge_type needs edge_attr, a table with one row per type; got None")
-        check_indices("edge_type", edge_type, subgraphs.num_edges)
+        check_indices("edge_type", edge_type, subgraphs.num_edges, edge_attr)
     inputs = (h,) if edge_attr is None else (h, edge_attr)
     if use_triton(*inputs):
         from i2gnn.ops import triton
@@ -151,6 +151,8 @@ def node_states(h: Tensor, gate: LabelEmbedding | None, subgraphs: Subgraphs) ->
     """
     check_complete("node_states", subgraphs)
     check_length("h", h, subgraphs.num_rows)
+    if gate is not None:
+        check_labels("gate", gate, subgraphs)
     if uses_fused(h):
         from i2gnn.ops import triton
 
@@ -167,12 +169,13 @@ def node_states(h: Tensor, gate: LabelEmbedding | None, subgraphs: Subgraphs) ->
 
 def embed_labels(labels: LabelEmbedding, subgraphs: Subgraphs) -> Tensor:
     """Embeds the labels of rows: z[r] = table[label code of r] + resistance[r] weight, [R, D]."""
+    check_labels("labels", labels, subgraphs)
     table, weight = labels
     code = subgraphs.label_code
     if weight is None:
-        assert code is not None, "rows have no labels"
+        assert code is not None
         return lookup(table, code)
-    assert subgraphs.resistance is not None, "rows have no resistances"
+    assert subgraphs.resistance is not None
     resistance = subgraphs.resistance[:, : len(weight)].to(weight.dtype)
     start = table.squeeze(0) if code is None else lookup(table, code)
     return torch.addmm(start, resistance, weight)
@@ -191,7 +194,7 @@ def spread_nodes(x: Tensor, subgraphs: Subgraphs) -> Tensor:
 def lookup(table: Tensor, code: Tensor) -> Tensor:
     """Reads a row of a small table per label: out[r] = table[code[r]], [C, D] to [R, D]."""
     check_length("table", table, len(table))
-    check_indices("code", code, len(code))
+    check_indices("code", code, len(code), table)
     if use_triton(table):
         from i2gnn.ops import triton
 

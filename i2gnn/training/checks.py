@@ -98,12 +98,17 @@ def can_record(
         and config.branches is None
         and config.memory_budget is None
         and config.precision != "float64"  # which the kernels do not take
-        and getattr(model, "static_shapes", False)
         and has_kernel(fabric.device)
         and data.device == fabric.device
         and fabric.world_size == 1
         and not uses_reference()
+        and _has_static_shapes(model, data)
     )
+
+
+def _has_static_shapes(model: nn.Module, data: GraphStore) -> bool:
+    found = getattr(model, "static_shapes", None)
+    return found is not None and found(data.batch([int(data.sizes["node"].argmax())]))
 
 
 def check_shapes(output: Tensor, target: Tensor, loss: str, level: str | None) -> None:

@@ -198,6 +198,40 @@ def test_wrong_shapes_are_errors_not_wild_reads():
     for pool in (ops.pool_branches, ops.pool_graphs, ops.pool_context, ops.spread_nodes):
         with pytest.raises(ValueError, match=r"has shape \[2, 2\]; expected"):
             pool(torch.ones(2, 2), s)
+    with pytest.raises(ValueError, match=r"message has shape \[3, 2\]; expected \[2, channels\]"):
+        ops.gru_update(torch.ones(3, 2), torch.ones(2, 2), *torch.ones(2, 2, 6), *torch.ones(2, 6))
+
+
+def test_wrong_indices_are_errors_not_wild_reads():
+    """Tables with too few rows for the labels, or for the types of edges."""
+    s = extract_subgraphs(awkward(), hops=2)
+    h, codes = torch.ones(s.num_rows, 4), s.num_codes
+    gates = ops.GRUWeights(*torch.ones(2, 4, 12), *torch.ones(2, 12))
+    stacked = ops.GRUWeights(*(weight.expand(2, *weight.shape) for weight in gates))
+    few, all_of_them = torch.ones(2, 4), torch.ones(codes, 4)
+    message = rf"has 2 rows; these labels have {codes} codes"
+    then = ops.Projection(torch.ones(4, 4), few)
+    with pytest.raises(ValueError, match=message):
+        ops.gated_layer(h, s, gates, then)
+    with pytest.raises(ValueError, match=message):
+        ops.gated_stack(few, s, stacked)
+    with pytest.raises(ValueError, match=message):
+        ops.gated_stack(all_of_them, s, stacked, ops.Projection(*(w[None] for w in then)))
+    with pytest.raises(ValueError, match=message):
+        ops.node_states(h, ops.LabelEmbedding(few, None), s)
+    with pytest.raises(ValueError, match="rows have no resistances"):
+        ops.embed_labels(ops.LabelEmbedding(all_of_them, torch.ones(2, 4)), s)
+    mlp = ops.Perceptron(torch.ones(4, 4), torch.ones(4), None, torch.ones(4, 4), torch.ones(4))
+    layer = ops.GINELayer(torch.tensor(0.0), mlp, edges=torch.ones(3, 4))
+    types = torch.full((s.num_edges,), 3)
+    with pytest.raises(ValueError, match=r"edge_type holds 3\.\.3; expected numbers below 3"):
+        ops.gine_layer(h, s, layer, types)
+    wide = ops.Perceptron(torch.ones(8, 4), torch.ones(4), None, torch.ones(4, 4), torch.ones(4))
+    with pytest.raises(ValueError, match=message):
+        ops.gine_layer(h, s, ops.GINELayer(layer.eps, wide, ops.LabelEmbedding(few, None)))
+    bare = extract_subgraphs(awkward(), hops=2, labels="none")
+    with pytest.raises(ValueError, match="table is read by label, but rows have no labels"):
+        ops.gated_stack(all_of_them, bare, stacked)
 
 
 def test_other_types_take_the_reference():

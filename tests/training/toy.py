@@ -39,8 +39,6 @@ def make_model(out_channels: int = 1, dropout: float = 0.0, level: str = "node")
 class StaticModel(nn.Module):
     """A layer of message passing on subgraphs, made of ops that never wait for the device."""
 
-    static_shapes = True
-
     def __init__(
         self, data: Subgraphs, out_channels: int = 1, dropout: float = 0.0, level: str = "node"
     ) -> None:
@@ -50,6 +48,9 @@ class StaticModel(nn.Module):
         self.update = nn.Linear(16, 16)
         self.dropout = nn.Dropout(dropout)
         self.head = nn.Linear(16, out_channels)
+
+    def static_shapes(self, batch: Subgraphs) -> bool:
+        return True
 
     def forward(self, batch: Subgraphs) -> Tensor:
         assert batch.label_code is not None
