@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -19,9 +20,15 @@ import torch
 
 from i2gnn.progress import progress_bar
 
-__all__ = ["chunks_for", "jit", "jit_fused", "run_chunks"]
+__all__ = ["chunks_for", "have", "jit", "jit_fused", "run_chunks"]
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+@functools.cache
+def have(compiler: str) -> bool:
+    """Whether an optional compiler of kernels, numba or triton, is installed."""
+    return find_spec(compiler) is not None
 
 
 def jit(function: F) -> F:

@@ -13,14 +13,13 @@ are NaN, that is, missing.
 
 import dataclasses
 from collections.abc import Mapping
-from functools import cache
-from importlib.util import find_spec
 from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
 
 from i2gnn.graphs.flat import FlatStore
+from i2gnn.parallel import have
 
 __all__ = ["assemble", "has_kernel", "select"]
 
@@ -138,9 +137,4 @@ def copy_ranges(
 
 def has_kernel(device: torch.device) -> bool:
     """Whether batches on this device are assembled by a kernel, and nothing waits."""
-    return device.type == "cuda" and _have_triton()
-
-
-@cache
-def _have_triton() -> bool:
-    return find_spec("triton") is not None
+    return device.type == "cuda" and have("triton")

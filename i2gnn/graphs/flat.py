@@ -119,6 +119,11 @@ class FlatStore:
     def __len__(self) -> int:
         return self.num_graphs
 
+    def __getitem__(self, index: int | slice) -> Self:
+        """One graph, or a range of them, as a store."""
+        places = range(len(self))[index]
+        return self.batch([places] if isinstance(places, int) else places)
+
     @cached_property
     def offsets(self) -> Mapping[str, Tensor]:
         """For each axis, where each graph's range starts, [G + 1] on the host."""

@@ -15,11 +15,10 @@ Level = Literal["node", "edge", "graph"]
 
 
 class Cleaning(NamedTuple):
-    """How many directed edges `clean` took out or put in."""
+    """How many directed edges `clean` took out."""
 
-    self_loops: int = 0
-    duplicates: int = 0
-    reversed: int = 0
+    self_loops: int
+    duplicates: int
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,7 @@ def clean(
         num_edges=np.bincount(graph_of_node[edges[:, 1]], minlength=len(raw.num_nodes)),
         edges=edges,
     )
-    return cleaned, Cleaning(self_loops, duplicates, len(one_way))
+    return cleaned, Cleaning(self_loops, duplicates)
 
 
 def _keys(raw: RawGraphs) -> tuple[Array, Array]:

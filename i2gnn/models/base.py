@@ -13,7 +13,7 @@ from i2gnn.nn import FeatureEncoder, mlp
 from i2gnn.ops import Reduce
 from i2gnn.subgraphs import as_subgraphs
 
-__all__ = ["Network", "NodeNetwork", "as_graphs", "check_choice"]
+__all__ = ["Network", "NodeNetwork", "as_graphs", "check_choice", "check_number"]
 
 
 class Network(nn.Module):
@@ -135,6 +135,12 @@ class NodeNetwork(Network):
 def as_graphs(batch: Any) -> GraphStore:
     """The store behind a batch: itself, or what PyG collated from `BranchedEgoNets`."""
     return batch if isinstance(batch, GraphStore) else as_subgraphs(batch)
+
+
+def check_number(name: str, value: int, least: int) -> None:
+    """Raises a ValueError unless an option is a whole number, and not too small."""
+    if not isinstance(value, int) or value < least:
+        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
 
 
 def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:

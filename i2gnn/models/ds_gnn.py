@@ -5,7 +5,7 @@ import os
 from i2gnn.graphs.raw import Level
 from i2gnn.graphs.store import GraphStore
 from i2gnn.models.network import IdentifierGNN
-from i2gnn.nn import Norm
+from i2gnn.nn import Conv, Norm
 from i2gnn.ops import Reduce
 from i2gnn.subgraphs import Subgraphs
 from i2gnn.subgraphs.deletion import extract_deletions
@@ -60,7 +60,7 @@ class DSGNN(IdentifierGNN):
         hidden_channels: int = 64,
         num_layers: int = 5,
         out_channels: int = 1,
-        conv: str = "gin",
+        conv: str | type[Conv] = "gin",
         labels: str | None = None,
         norm: Norm = "none",
         residual: bool = False,

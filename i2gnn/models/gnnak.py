@@ -11,7 +11,7 @@ from i2gnn.graphs.raw import Level
 from i2gnn.graphs.store import GraphStore
 from i2gnn.models.base import check_choice
 from i2gnn.models.ego_nets import EgoNetNetwork
-from i2gnn.nn import GatedGraph, LabelEncoder, LabelGate, Norm, make_conv, make_norm, mlp
+from i2gnn.nn import Conv, GatedGraph, LabelEncoder, LabelGate, Norm, make_conv, make_norm, mlp
 from i2gnn.ops import Reduce
 from i2gnn.subgraphs import Subgraphs
 from i2gnn.subgraphs.drop import draw_roots, select_roots
@@ -73,7 +73,7 @@ class GNNAKPlus(EgoNetNetwork):
         num_layers: int = 4,
         inner_layers: int = 1,
         out_channels: int = 1,
-        conv: str = "gin",
+        conv: str | type[Conv] = "gin",
         hops: int = 3,
         label_channels: int = 16,
         combine: Literal["concat", "sum"] = "concat",
@@ -256,7 +256,7 @@ class GNNAKPlain(EgoNetNetwork):
         hidden_channels: int = 64,
         num_layers: int = 4,
         out_channels: int = 1,
-        conv: str = "gated",
+        conv: str | type[Conv] = "gated",
         hops: int = 3,
         labels: str = "spd",
         pool: Reduce = "sum",

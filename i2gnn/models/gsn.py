@@ -6,7 +6,7 @@ from i2gnn.counting import with_structures
 from i2gnn.graphs.raw import Level
 from i2gnn.graphs.store import GraphStore
 from i2gnn.models.mpnn import MPNN
-from i2gnn.nn import Norm
+from i2gnn.nn import Conv, Norm
 from i2gnn.ops import Reduce
 from i2gnn.subgraphs import Subgraphs
 
@@ -58,7 +58,7 @@ class GSN(MPNN):
         num_layers: int = 4,
         out_channels: int = 1,
         structures: tuple[str, ...] = ("cycle3", "cycle4", "cycle5", "cycle6"),
-        conv: str = "gine",
+        conv: str | type[Conv] = "gine",
         norm: Norm = "none",
         residual: bool = False,
         dropout: float = 0.0,
@@ -92,5 +92,5 @@ class GSN(MPNN):
         progress: bool = False,
     ) -> Subgraphs:
         """The graphs with counts among their features."""
-        graphs = with_structures(graphs, self.structures)
+        graphs = with_structures(GraphStore.from_any(graphs), self.structures)
         return super().extract(graphs, cache_dir=cache_dir, progress=progress)

@@ -9,9 +9,10 @@ from torch import Tensor, nn
 from i2gnn import ops
 from i2gnn.graphs.raw import Level
 from i2gnn.graphs.store import GraphStore
-from i2gnn.models.base import Network, check_choice
+from i2gnn.models.base import Network, check_choice, check_number
 from i2gnn.nn import (
     ConcatEncoder,
+    Conv,
     EdgeReadout,
     FeatureEncoder,
     GatedGraph,
@@ -68,7 +69,7 @@ class IdentifierGNN(Network):
         hidden_channels: Width D of all states.
         num_layers: Number T of message-passing layers.
         out_channels: Number of outputs per node, edge or graph.
-        conv: Layer: "gated", "gin", "gine", "graph", "product" or "nn".
+        conv: Layer: "gated", "gin", "gine", "graph", "product" or "nn", or a subclass of `Conv`.
         expansion: Hidden width of the MLPs in "gin" and "gine", in widths of their input.
         hops: Radius K of the ego-nets.
         labels: Label kinds joined by "+"; by default "spd", or "none" for MPNN and ID-GNN.
@@ -112,7 +113,7 @@ class IdentifierGNN(Network):
         hidden_channels: int = 64,
         num_layers: int = 5,
         out_channels: int = 1,
-        conv: str = "gated",
+        conv: str | type[Conv] = "gated",
         expansion: int = 1,
         hops: int = 3,
         labels: str | None = None,
@@ -138,8 +139,9 @@ class IdentifierGNN(Network):
         check_choice("level", level, ("node", "edge", "graph"))
         if readout_mlp is not None and not isinstance(readout_mlp, bool):
             check_choice("readout_mlp", readout_mlp, ("edge",))
-        if num_layers < 1:
-            raise ValueError(f"num_layers must be at least 1, got {num_layers}")
+        for name, value in (("num_layers", num_layers), ("hidden_channels", hidden_channels)):
+            check_number(name, value, 1)
+        check_number("hops", hops, (0, 1, 1, 2)[self.identifiers])
         if not 0 <= dropout < 1:
             raise ValueError(f"dropout must lie in [0, 1), got {dropout}")
         width = hidden_channels

@@ -128,4 +128,4 @@ class PNA(NodeNetwork):
         progress: bool = False,
     ) -> GraphStore:
         """The graphs themselves."""
-        return graphs
+        return GraphStore.from_any(graphs)

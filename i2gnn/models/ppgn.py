@@ -112,7 +112,7 @@ class PPGN(Network):
         progress: bool = False,
     ) -> GraphStore:
         """The graphs themselves."""
-        return graphs
+        return GraphStore.from_any(graphs)
 
     def _start(self, graphs: GraphStore, cells: Cells) -> Tensor:
         """First states of the cells, [C, sum of start_widths]."""

@@ -75,6 +75,7 @@ class StreamedModel(nn.Module):
         model = check_streamable(self.model)
         if isinstance(graphs, Subgraphs):
             raise TypeError("a streamed model extracts by itself: expected graphs, got Subgraphs")
+        graphs = GraphStore.from_any(graphs)
         host, device = graphs.to("cpu"), next(model.parameters()).device
         branches = None if branches is None else branches.cpu()
         weights = [weight for weight in model.parameters() if weight.requires_grad]

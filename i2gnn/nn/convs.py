@@ -41,9 +41,12 @@ class Conv(nn.Module):
         ends_in_activation: Whether its output is already the result of a non-linearity, so that
             a network should not add one.
         has_mlp: Whether an MLP follows the messages, whose width and normalisation are options.
+        tells_root: Whether messages are read through `sent`, so that the root's may have a weight
+            of their own; ID-GNN takes no other layers.
     """
 
     needs_edge_attr = False
+    tells_root = False
     has_mlp = False
     ends_in_activation = False
 
@@ -70,6 +73,11 @@ class Conv(nn.Module):
 
         Wherever the layer sums over h[i,j,l], it then reads W_root h[i,j,i] for l = i.
         """
+        if not self.tells_root:
+            raise ValueError(
+                f"{type(self).__name__} does not read messages through `sent`, so that the root's "
+                "cannot differ; if it does, set tells_root = True in its class"
+            )
         self.root_weight = _square_weight(self.in_channels)
 
     def sent(self, h: Tensor, subgraphs: Subgraphs, others: Tensor | None = None) -> Tensor:
@@ -95,6 +103,8 @@ class Conv(nn.Module):
 
 class SumConv(Conv):
     """Base of the layers that see their neighbours only as a sum: h' = update(h, sum of h[l])."""
+
+    tells_root = True
 
     def forward(
         self,
@@ -165,6 +175,7 @@ class GINE(Conv):
     """
 
     needs_edge_attr = True
+    tells_root = True
     has_mlp = True
 
     def __init__(
@@ -211,18 +222,22 @@ class GINE(Conv):
         return ops.GINELayer(self.eps, weights, edges=table), edge_type
 
 
-class GatedGraph(SumConv):
+class GatedGraph(Conv):
     """Gated graph layer (Li et al. 2016): a GRU fed with the sum of the neighbours.
 
     h'[i,j,k] = GRU(W sum of h[i,j,l] over l in N_i(k), h[i,j,k])
     """
 
     ends_in_activation = True
+    tells_root = True
 
     def __init__(self, in_channels: int, out_channels: int) -> None:
         super().__init__(in_channels, out_channels)
         if in_channels != out_channels:
-            raise ValueError(f"GatedGraph keeps its width, got {in_channels} to {out_channels}")
+            raise ValueError(
+                f"GatedGraph keeps its width, got {in_channels} to {out_channels}; labels beside "
+                "the states (label_injection='concat') need another conv, such as 'gin'"
+            )
         self.weight = _square_weight(in_channels)
         self.gru = nn.GRUCell(in_channels, in_channels)
 
@@ -243,10 +258,6 @@ class GatedGraph(SumConv):
         gru = self.gru
         weights = gru.weight_ih.t(), gru.weight_hh.t(), gru.bias_ih, gru.bias_hh
         return ops.gru_update(message, h, *weights)
-
-    def update(self, h: Tensor, message: Tensor) -> Tensor:
-        """[n, in_channels] each to the same."""
-        return ops.gru_update(message, h, *self.weights())
 
     def weights(self) -> ops.GRUWeights:
         """The weights of the GRU, the message weight multiplied into them.
@@ -328,6 +339,7 @@ class NNConv(Conv):
     """
 
     needs_edge_attr = True
+    tells_root = True
 
     def __init__(
         self,
@@ -380,7 +392,7 @@ CONVS: dict[str, type[Conv]] = {
 
 
 def make_conv(
-    name: str,
+    conv: str | type[Conv],
     in_channels: int,
     out_channels: int,
     edge_channels: int = 0,
@@ -389,10 +401,10 @@ def make_conv(
     norm: Norm = "none",
     root_messages: bool = False,
 ) -> Conv:
-    """Builds a layer by name; what does not concern it is left out.
+    """Builds a layer; what does not concern it is left out.
 
     Args:
-        name: A key of `CONVS`.
+        conv: A key of `CONVS`, or a class of one's own.
         in_channels: Width of the input.
         out_channels: Width of the output.
         edge_channels: Columns of numbers among the edge features, for layers that use them.
@@ -401,22 +413,25 @@ def make_conv(
         norm: Normalisation inside that MLP.
         root_messages: Whether the root sends through a weight of its own.
     """
-    if name not in CONVS:
-        raise ValueError(f"unknown conv {name!r}; expected one of {', '.join(CONVS)}")
-    kind: Callable[..., Conv] = CONVS[name]
+    if isinstance(conv, str) and conv not in CONVS:
+        raise ValueError(
+            f"unknown conv {conv!r}; expected one of {', '.join(CONVS)}, or a subclass of Conv"
+        )
+    kind = CONVS[conv] if isinstance(conv, str) else conv
     options: dict[str, Any] = {}
-    if CONVS[name].needs_edge_attr:
+    if kind.needs_edge_attr:
         if edge_channels < 1 and not edge_types:
             raise ValueError(
-                f"conv {name!r} uses edge features; pass edge_channels of at least 1, or edge_types"
+                f"conv {conv!r} uses edge features; pass edge_channels of at least 1, or edge_types"
             )
         options |= {"edge_channels": edge_channels, "edge_types": edge_types}
-    if CONVS[name].has_mlp:
+    if kind.has_mlp:
         options |= {"expansion": expansion, "norm": norm}
-    conv = kind(in_channels, out_channels, **options)
+    make: Callable[..., Conv] = kind
+    layer = make(in_channels, out_channels, **options)
     if root_messages:
-        conv.distinguish_root()
-    return conv
+        layer.distinguish_root()
+    return layer
 
 
 def _square_weight(channels: int) -> nn.Parameter:

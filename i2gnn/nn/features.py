@@ -115,7 +115,7 @@ def split_features(
             f"the model expects {what} features of width {width}, the graphs have {found}"
         )
     columns = features[:, : len(types)].long()
-    if not columns.is_cuda and columns.numel():  # a GPU refuses such an index by itself
+    if not columns.is_cuda and columns.numel():  # a GPU would have to be waited for: NaN there
         low, high = columns.min(0).values, columns.max(0).values
         for c, size in enumerate(types):
             if low[c] < 0 or high[c] >= size:

@@ -3,13 +3,12 @@
 import contextlib
 from collections.abc import Iterator
 from contextvars import ContextVar
-from functools import cache
-from importlib.util import find_spec
 from typing import Literal, get_args
 
 import torch
 from torch import Tensor
 
+from i2gnn.parallel import have
 from i2gnn.subgraphs.structure import Subgraphs
 
 __all__ = [
@@ -37,7 +36,8 @@ def backend(name: Backend) -> Iterator[None]:
     Args:
         name: "auto" takes Triton's kernels on a GPU and numba's on a CPU where they fit;
             "reference" takes neither; "triton" takes Triton's or fails, and runs them on a CPU if
-            TRITON_INTERPRET=1 was set before Triton was imported.
+            TRITON_INTERPRET=1 was set before Triton was imported. Ops that have none take the
+            reference.
     """
     if name not in get_args(Backend):
         raise ValueError(f"backend must be one of {get_args(Backend)}, got {name!r}")
@@ -83,12 +83,12 @@ def use_cpu(*inputs: Tensor) -> bool:
     kinds = {tensor.dtype for tensor in inputs}
     fits = kinds in ({torch.float32}, {torch.float64})
     there = all(tensor.device.type == "cpu" for tensor in inputs)
-    return fits and there and not uses_reference() and _have_numba()
+    return fits and there and _backend.get() == "auto" and have("numba")
 
 
 def use_cpu_layers(*inputs: Tensor) -> bool:
     """Whether the CPU's whole layers can take these; they know float32 alone."""
-    return inputs[0].dtype == torch.float32 and _backend.get() == "auto" and use_cpu(*inputs)
+    return inputs[0].dtype == torch.float32 and use_cpu(*inputs)
 
 
 def use_whole_roots(h: Tensor, subgraphs: Subgraphs) -> bool:
@@ -108,8 +108,8 @@ def use_triton(*inputs: Tensor) -> bool:
     fits = len(kinds) == 1 and kinds.issubset(TRITON_TYPES)
     there = all(tensor.is_cuda for tensor in inputs)
     if _backend.get() == "auto":
-        return fits and there and _have_triton()
-    if not _have_triton():
+        return fits and there and have("triton")
+    if not have("triton"):
         raise RuntimeError("backend 'triton' needs Triton, which is not installed")
     if not fits:
         raise ValueError(f"Triton's kernels take one of {TRITON_TYPES}, got {kinds}")
@@ -122,13 +122,3 @@ def use_triton(*inputs: Tensor) -> bool:
                 "on a CPU, slowly, set TRITON_INTERPRET=1 before Triton is imported"
             )
     return True
-
-
-@cache
-def _have_numba() -> bool:
-    return find_spec("numba") is not None
-
-
-@cache
-def _have_triton() -> bool:
-    return find_spec("triton") is not None

@@ -5,14 +5,13 @@ row can be told by the label "identity". A graph of n nodes and m directed edges
 n m - 2 m links.
 """
 
-from typing import Any
-
 import numpy as np
 import torch
 
 from i2gnn.graphs.flat import index_dtype, offsets
 from i2gnn.graphs.store import GraphStore
 from i2gnn.parallel import run_chunks
+from i2gnn.subgraphs.extract import graph_fields
 from i2gnn.subgraphs.labels import attach_labels, parse_labels
 from i2gnn.subgraphs.sizes import SubgraphSizes
 from i2gnn.subgraphs.structure import Subgraphs
@@ -46,6 +45,7 @@ def extract_deletions(
     kinds = parse_labels(labels, identifiers=1)
     if set(kinds) - {"identity"}:
         raise ValueError(f"labels must be 'identity' or 'none' where nodes are deleted: {labels!r}")
+    graphs = GraphStore.from_any(graphs)
     host = graphs.to("cpu")
     nodes, graph = torch.arange(host.num_nodes), host.node_to_graph
     per_graph = {axis: host.sizes[axis].long() for axis in ("node", "edge")}
@@ -79,9 +79,8 @@ def extract_deletions(
     )
     in_graph = per_graph["node"]
     per_link = in_graph * per_graph["edge"] - 2 * per_graph["edge"]
-    fields: dict[str, Any] = host.settings | host.columns
     subgraphs = Subgraphs(
-        **fields,
+        **graph_fields(host),
         sizes={
             **host.sizes,
             "branch": in_graph,

@@ -13,12 +13,13 @@ from i2gnn.graphs.flat import index_dtype, offsets
 from i2gnn.graphs.store import GraphStore
 from i2gnn.parallel import chunks_for, run_chunks
 from i2gnn.subgraphs import cache
+from i2gnn.subgraphs.checks import check_arguments
 from i2gnn.subgraphs.labels import attach_labels, parse_labels
 from i2gnn.subgraphs.neighborhood import induced, neighborhood, no_places
 from i2gnn.subgraphs.sizes import SubgraphSizes, count_subgraphs
 from i2gnn.subgraphs.structure import AXES, Subgraphs
 
-__all__ = ["cut_out", "extract_from", "extract_subgraphs"]
+__all__ = ["cut_out", "extract_from", "extract_subgraphs", "graph_fields"]
 
 
 def extract_subgraphs(
@@ -61,7 +62,9 @@ def extract_subgraphs(
     """
     graphs = GraphStore.from_any(graphs)
     kinds = parse_labels(labels, identifiers)
-    _check_arguments(graphs, hops, identifiers, roots, branches, cache_dir)
+    check_arguments(graphs, hops, identifiers, roots, branches)
+    if cache_dir is not None and not (roots is None and branches is None):
+        raise ValueError("a cache keeps all roots with all branches; leave out cache_dir")
     if identifiers == 0:
         return _whole_graphs(graphs)
     if identifiers == 3:
@@ -93,7 +96,7 @@ def extract_subgraphs(
     )
     if cache_dir is not None:
         cache.write(path, subgraphs)
-    return subgraphs
+    return subgraphs if host.device == graphs.device else subgraphs.to(graphs.device)
 
 
 def cut_out(
@@ -137,44 +140,13 @@ def extract_from(
     return attach_labels(subgraphs, parse_labels(labels, identifiers), progress)
 
 
-def _check_arguments(
-    graphs: GraphStore,
-    hops: int,
-    identifiers: int,
-    roots: Tensor | None,
-    branches: Tensor | None,
-    cache_dir: str | os.PathLike[str] | None,
-) -> None:
-    if identifiers not in (0, 1, 2, 3):
-        raise ValueError(f"identifiers must be 0, 1, 2 or 3, got {identifiers!r}")
-    if identifiers and not (isinstance(hops, int) and 1 <= hops <= 253):
-        # Distances up to hops + 1 are stored in uint8, shifted by one.
-        raise ValueError(f"hops must lie in 1..253, got {hops!r}")
-    if roots is not None:
-        if identifiers not in (1, 2):
-            raise ValueError(f"roots can be chosen with 1 or 2 identifiers, not with {identifiers}")
-        if len(roots) and (int(roots.min()) < 0 or int(roots.max()) >= graphs.num_nodes):
-            low, high = int(roots.min()), int(roots.max())
-            raise ValueError(f"roots must lie in 0..{graphs.num_nodes - 1}, got {low}..{high}")
-    if branches is not None:
-        if identifiers != 2:
-            raise ValueError(f"branches can be chosen with 2 identifiers, not with {identifiers}")
-        if branches.dtype != torch.bool or branches.shape != (graphs.num_edges,):
-            raise ValueError(
-                f"branches is {branches.dtype} {list(branches.shape)}; "
-                f"expected a mask [{graphs.num_edges}], one per edge"
-            )
-    if cache_dir is not None and not (roots is None and branches is None):
-        raise ValueError("a cache keeps all roots with all branches; leave out cache_dir")
-
-
 def _whole_graphs(graphs: GraphStore) -> Subgraphs:
     """Zero identifiers: pairs are nodes, links are edges."""
     nodes = torch.arange(graphs.num_nodes, device=graphs.device)
     ones = torch.ones_like(graphs.degree)
     per_node, per_edge = graphs.sizes["node"], graphs.sizes["edge"]
     return Subgraphs(
-        **_fields(graphs),
+        **graph_fields(graphs),
         sizes={axis: per_edge if axis in ("edge", "link") else per_node for axis in AXES},
         identifiers=0,
         hops=0,
@@ -231,7 +203,7 @@ def _extract(
     by_graph = {axis: _sum_into(graph_of_root, n, len(graphs)) for axis, n in per_root.items()}
     by_node = {axis: _sum_into(sizes.roots, n, graphs.num_nodes) for axis, n in per_root.items()}
     return Subgraphs(
-        **_fields(graphs),
+        **graph_fields(graphs),
         sizes={**graphs.sizes, **by_graph},
         identifiers=identifiers,
         hops=hops,
@@ -270,7 +242,7 @@ def _branches(
     return pair[kept]
 
 
-def _fields(graphs: GraphStore) -> dict[str, Any]:
+def graph_fields(graphs: GraphStore) -> dict[str, Any]:
     """The fields of a store that its subgraphs take over."""
     names = {field.name for field in dataclasses.fields(GraphStore)} - {"sizes"}
     return {name: getattr(graphs, name) for name in names}

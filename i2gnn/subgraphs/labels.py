@@ -39,6 +39,8 @@ def parse_labels(labels: str, identifiers: int) -> tuple[str, ...]:
         raise ValueError(f"unknown label {unknown[0]!r}; expected none, {', '.join(LABEL_KINDS)}")
     if {"spd", "spd_pred"} <= set(kinds):
         raise ValueError("labels 'spd' and 'spd_pred' exclude each other")
+    if identifiers == 3 and "resistance" in kinds:
+        raise ValueError("label 'resistance' is defined for at most 2 identifiers, not for 3")
     return tuple(kind for kind in LABEL_KINDS if kind in kinds and identifiers > 0)
 
 

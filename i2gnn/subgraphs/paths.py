@@ -55,8 +55,6 @@ def extract_paths(
         tensor([2, 0, 2, 0], dtype=torch.int32)
     """
     kinds = parse_labels(labels, identifiers=3)
-    if "resistance" in kinds:
-        raise ValueError("label 'resistance' is defined for at most 2 identifiers, not for 3")
     if not (isinstance(hops, int) and 2 <= hops <= 252):
         # Distances up to hops + 2 are stored in uint8, shifted by one.
         raise ValueError(f"hops must lie in 2..252 with 3 identifiers, got {hops!r}")
@@ -71,7 +69,7 @@ def extract_paths(
     subgraphs = _with_labels(_branch_out(ego_nets, kinds), kinds, progress)
     if cache_dir is not None:
         cache.write(file, subgraphs)
-    return subgraphs
+    return subgraphs if subgraphs.device == graphs.device else subgraphs.to(graphs.device)
 
 
 def _branch_out(ego_nets: Subgraphs, kinds: tuple[str, ...]) -> Subgraphs:

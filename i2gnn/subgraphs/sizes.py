@@ -13,6 +13,7 @@ from i2gnn.graphs.flat import index_dtype, ragged_arange
 from i2gnn.graphs.store import GraphStore
 from i2gnn.memory import available_memory, format_size
 from i2gnn.parallel import run_chunks
+from i2gnn.subgraphs.checks import check_arguments
 from i2gnn.subgraphs.labels import parse_labels
 
 __all__ = ["SubgraphSizes", "SubgraphsTooLarge", "count_subgraphs"]
@@ -109,7 +110,7 @@ def count_subgraphs(
 ) -> SubgraphSizes:
     """Counts branches, pairs, links and rows of every root; takes the time of one search each.
 
-    Takes the arguments of `extract_subgraphs`, of which it predicts the result.
+    Takes arguments of `extract_subgraphs`, of which it predicts the result.
 
     Args:
         graphs: Where the roots are.
@@ -122,6 +123,10 @@ def count_subgraphs(
     """
     from i2gnn.subgraphs import kernels
 
+    graphs = GraphStore.from_any(graphs)
+    if identifiers not in (1, 2):
+        raise ValueError(f"sizes are counted with 1 or 2 identifiers, not with {identifiers!r}")
+    check_arguments(graphs, hops, identifiers, roots, branches)
     host = graphs if graphs.device.type == "cpu" else graphs.to("cpu")
     if roots is None:
         roots = torch.arange(host.num_nodes)

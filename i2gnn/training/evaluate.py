@@ -43,6 +43,7 @@ def predict(
     Shapes:
         returns: [n, T], the rows of the chosen graphs one after the other.
     """
+    data = GraphStore.from_any(data)
     bar = progress and memory_budget is None  # a streamed model has its own, over roots
     cut = batches(data, _chosen(data, indices), batch_size, _device(model), bar)
     return run_model(model, _forward(model, memory_budget, progress), cut, scaling)[0]
@@ -64,6 +65,7 @@ def evaluate(
     Takes the arguments of `predict`, and the names of the metrics. Without `scaling`, a
     normalised error is the plain one.
     """
+    data = GraphStore.from_any(data)
     bar = progress and memory_budget is None  # a streamed model has its own, over roots
     cut = batches(data, _chosen(data, indices), batch_size, _device(model), bar)
     forward = _forward(model, memory_budget, progress)

@@ -281,3 +281,14 @@ def test_stores_from_anything():
     for wrong in (Path("molecules.smi"), 3, ["CC", networkx.path_graph(2)], [b"CC"]):
         with pytest.raises(InputError, match="expected a GraphStore, PyG Data"):
             GraphStore.from_any(wrong)
+
+
+def test_single_graphs_and_ranges():
+    store = GraphStore.from_edge_lists([[(0, 1)], [], [(0, 1), (1, 2)]], [2, 1, 3], symmetrize=True)
+    assert store[-1].num_nodes == 3 and torch.equal(
+        store[2].edge_index, store.batch([2]).edge_index
+    )
+    assert [graph.num_nodes for graph in store] == [2, 1, 3]
+    assert [len(store[1:]), store[1:].num_nodes] == [2, 4]
+    with pytest.raises(IndexError):
+        store[3]

@@ -1,5 +1,7 @@
 """Every op against its plain reference, in outputs and gradients."""
 
+import itertools
+
 import pytest
 import torch
 
@@ -62,27 +64,11 @@ def test_aggregate_with_edge_types(subgraphs):
 
 
 @pytest.mark.parametrize("reduce", ["sum", "mean"])
-@pytest.mark.parametrize("name", ["pool_nodes", "pool_branches", "pool_graphs", "pool_context"])
-def test_pools(subgraphs, name, reduce):
-    length = {"pool_branches": subgraphs.num_branches, "pool_graphs": subgraphs.num_nodes}
+def test_pool_nodes(subgraphs, reduce):
     assert_matches_reference(
-        lambda h: getattr(ops, name)(h, subgraphs, reduce),
-        lambda h: getattr(reference, name)(h, subgraphs, reduce),
-        [torch.randn(length.get(name, subgraphs.num_rows), 16)],
-    )
-
-
-def test_lookup_and_spread(subgraphs):
-    code = torch.randint(0, 7, (subgraphs.num_rows,))
-    assert_matches_reference(
-        lambda t: ops.lookup(t, code),
-        lambda t: reference.lookup(t, code),
-        [torch.randn(7, 16)],
-    )
-    assert_matches_reference(
-        lambda x: ops.spread_nodes(x, subgraphs),
-        lambda x: reference.spread_nodes(x, subgraphs),
-        [torch.randn(subgraphs.num_nodes, 16)],
+        lambda h: ops.pool_nodes(h, subgraphs, reduce),
+        lambda h: reference.pool_nodes(h, subgraphs, reduce),
+        [torch.randn(subgraphs.num_rows, 16)],
     )
 
 
@@ -109,8 +95,8 @@ def test_references_are_the_definitions():
     h = torch.randn(s.num_rows, 3, dtype=torch.float64)
     e = torch.randn(s.num_edges, 3, dtype=torch.float64)
     i, j = s.branch_to_root[s.row_to_branch].tolist(), s.branch_to_node[s.row_to_branch].tolist()
-    k = s.row_to_node.tolist()
-    row = {key: r for r, key in enumerate(zip(i, j, k, strict=True))}
+    k_of = s.row_to_node.tolist()
+    row = {key: r for r, key in enumerate(zip(i, j, k_of, strict=True))}
     edge = {(t, u): n for n, (u, t) in enumerate(s.edge_index.t().tolist())}
     plain, gine = torch.zeros_like(h), torch.zeros_like(h)
     for (i, j, k), r in row.items():
@@ -130,6 +116,19 @@ def test_references_are_the_definitions():
         [sum(h[r] for key, r in row.items() if key[2] == n) for n in range(s.num_nodes)]
     )
     torch.testing.assert_close(reference.pool_context(h, s), context)
+    parts = [[n for n, (i, _) in enumerate(branches) if i == root] for root in range(s.num_nodes)]
+    by_root = torch.stack([by_branch[part].sum(0) for part in parts])
+    torch.testing.assert_close(reference.pool_branches(by_branch, s), by_root)
+    means = torch.stack([by_branch[part].mean(0) for part in parts])
+    torch.testing.assert_close(reference.pool_branches(by_branch, s, "mean"), means)
+    ends = s.offsets["node"].tolist()
+    by_graph = torch.stack([by_root[a:b].sum(0) for a, b in itertools.pairwise(ends)])
+    torch.testing.assert_close(reference.pool_graphs(by_root, s), by_graph)
+    assert torch.equal(reference.spread_nodes(by_root, s), torch.stack([by_root[n] for n in k_of]))
+    assert s.label_code is not None
+    table = torch.randn(s.num_codes, 3, dtype=torch.float64)
+    looked_up = torch.stack([table[c] for c in s.label_code.tolist()])
+    assert torch.equal(reference.lookup(table, s.label_code), looked_up)
 
     gate = torch.randn_like(h)
     g = gate * h

@@ -155,6 +155,11 @@ def test_a_subgraph_larger_than_the_budget_is_named():
     ("options", "message"),
     [
         ({"roots": torch.tensor([0, 9])}, r"roots must lie in 0\.\.2, got 0\.\.9"),
+        (
+            {"roots": torch.ones(3, dtype=torch.bool)},
+            r"roots is torch.bool \[3\]; expected node ids",
+        ),
+        ({"roots": [0, 1]}, "roots is list; expected node ids"),
         ({"roots": torch.tensor([0]), "identifiers": 0}, "with 1 or 2 identifiers"),
         ({"branches": torch.ones(3, dtype=torch.bool)}, r"expected a mask \[6\]"),
         ({"branches": torch.ones(6)}, r"branches is torch.float32 \[6\]; expected a mask"),

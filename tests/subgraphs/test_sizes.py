@@ -23,6 +23,19 @@ def test_what_is_counted_is_what_is_extracted(graphs, labels, identifiers):
     assert sizes.nbytes == subgraphs.nbytes - graphs.nbytes
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"identifiers": 3}, "counted with 1 or 2 identifiers, not with 3"),
+        ({"hops": -1}, r"hops must lie in 1\.\.253, got -1"),
+        ({"roots": torch.tensor([9])}, r"roots must lie in 0\.\.2, got 9\.\.9"),
+    ],
+)
+def test_wrong_choices_are_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        count_subgraphs(store(path(3)), **options)
+
+
 def test_sizes_of_chosen_roots_and_branches():
     graphs = random_graphs(6, nodes=(8, 12))
     chosen = draw_branches(graphs, 2, 0)
