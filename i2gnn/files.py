@@ -19,7 +19,14 @@ try:
 except ModuleNotFoundError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["atomic_path", "load_tensors", "lock_folder", "save_tensors", "write_atomically"]
+__all__ = [
+    "atomic_path",
+    "load_content",
+    "load_tensors",
+    "lock_folder",
+    "save_tensors",
+    "write_atomically",
+]
 
 
 @contextlib.contextmanager
@@ -100,6 +107,12 @@ def save_tensors(
         save_file(plain, temporary, metadata={"i2gnn": json.dumps(header)})
 
 
+def load_content(path: str | os.PathLike[str], kind: str, version: int) -> dict[str, Any]:
+    """The content alone of what `save_tensors` wrote; raises as `load_tensors` does."""
+    with _opened(path, kind, version) as (_, content):
+        return content
+
+
 def load_tensors(
     path: str | os.PathLike[str], kind: str, version: int
 ) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -108,19 +121,27 @@ def load_tensors(
     Raises:
         InputError: No such file, or one of another format, kind or version.
     """
+    with _opened(path, kind, version) as (file, content):
+        return {name: file.get_tensor(name) for name in file.keys()}, content  # noqa: SIM118
+
+
+@contextlib.contextmanager
+def _opened(
+    path: str | os.PathLike[str], kind: str, version: int
+) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """The file, for its tensors, and the content."""
     path = Path(path)
     if not path.is_file():
         raise InputError(f"{path}: no such file; expected a saved {kind}")
     try:
         with safe_open(path, framework="pt") as file:
             header = json.loads((file.metadata() or {}).get("i2gnn", "{}"))
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            found = header.get("kind"), header.get("version")
+            if found != (kind, version):
+                raise InputError(
+                    f"{path}: holds {found[0] or 'no known kind'} in format {found[1]}; "
+                    f"expected {kind} in format {version}"
+                )
+            yield file, header["content"]
     except (SafetensorError, json.JSONDecodeError) as error:
         raise InputError(f"{path}: not a saved {kind} ({error})") from error
-    found = header.get("kind"), header.get("version")
-    if found != (kind, version):
-        raise InputError(
-            f"{path}: holds {found[0] or 'no known kind'} in format {found[1]}; "
-            f"expected {kind} in format {version}"
-        )
-    return tensors, header["content"]

@@ -86,5 +86,6 @@ def _print_table(record: dict[str, Any], run_dir: Path) -> None:
         f"({record['metric']} {record['validation']:.4f}); {record['parameters']} parameters, "
         f"{record['seconds']:.1f} s; files in {run_dir}",
         highlight=False,
+        markup=False,
         soft_wrap=True,
     )

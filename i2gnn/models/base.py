@@ -139,8 +139,10 @@ def as_graphs(batch: Any) -> GraphStore:
 
 def check_number(name: str, value: int, least: int) -> None:
     """Raises a ValueError unless an option is a whole number, and not too small."""
-    if not isinstance(value, int) or value < least:
-        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
+    if not isinstance(value, int):
+        raise ValueError(f"{name} must be a whole number, got {value!r}")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, got {value}")
 
 
 def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:

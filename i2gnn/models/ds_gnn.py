@@ -48,6 +48,7 @@ class DSGNN(IdentifierGNN):
     """
 
     identifiers = 1
+    least_hops = 0
     usual_labels = "identity"
 
     def __init__(

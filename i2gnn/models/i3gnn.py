@@ -23,3 +23,4 @@ class I3GNN(IdentifierGNN):
     """
 
     identifiers = 3
+    least_hops = 2

@@ -14,4 +14,5 @@ class MPNN(IdentifierGNN):
     """
 
     identifiers = 0
+    least_hops = 0
     usual_labels = "none"

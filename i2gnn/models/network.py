@@ -99,6 +99,7 @@ class IdentifierGNN(Network):
     """
 
     identifiers: ClassVar[int]
+    least_hops: ClassVar[int] = 1
     root_messages: ClassVar[bool] = False
     usual_labels: ClassVar[str] = "spd"
 
@@ -141,7 +142,7 @@ class IdentifierGNN(Network):
             check_choice("readout_mlp", readout_mlp, ("edge",))
         for name, value in (("num_layers", num_layers), ("hidden_channels", hidden_channels)):
             check_number(name, value, 1)
-        check_number("hops", hops, (0, 1, 1, 2)[self.identifiers])
+        check_number("hops", hops, self.least_hops)
         if not 0 <= dropout < 1:
             raise ValueError(f"dropout must lie in [0, 1), got {dropout}")
         width = hidden_channels

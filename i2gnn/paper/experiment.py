@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from i2gnn.errors import InputError
 from i2gnn.paper.presets import PRESETS, Task, configure
+from i2gnn.paper.records import record_name
 from i2gnn.training import RunConfig
 from i2gnn.training.options import different_settings
 from i2gnn.training.resume import FREE
@@ -37,8 +39,7 @@ class Experiment:
     @property
     def name(self) -> str:
         """Unique among all experiments."""
-        task = self.task
-        return f"{task.table}/{self.preset}-{task.dataset}-{task.model}-{task.target}-{self.seed}"
+        return record_name(self.task._asdict() | {"preset": self.preset, "seed": self.seed})
 
     @property
     def epochs(self) -> int:
@@ -55,20 +56,26 @@ class Experiment:
 
     def differences(self, record: dict[str, Any]) -> list[str]:
         """Settings in which a record of this name is of another experiment."""
-        sections = {key: record["settings"][key] for key in ("data", "model", "training")}
-        # Through the settings' own class, so that what older records do not mention has a value.
-        before = RunConfig.from_dict(sections).to_dict()
+        try:
+            sections = {key: record["settings"][key] for key in ("data", "model", "training")}
+            # Through the settings' own class: what older records do not mention has a value.
+            before = RunConfig.from_dict(sections).to_dict()
+        except (KeyError, TypeError, InputError) as error:
+            return [f"{type(error).__name__}: {error}"]
         return different_settings(before, self.config.to_dict(), FREE)
 
 
 def is_outdated(record: dict[str, Any]) -> bool:
-    """Whether a record's preset has other settings by now, or is no more."""
+    """Whether a record's preset has other settings by now, or is no more, or never was."""
     task, seed = Task(*(record[name] for name in Task._fields)), record["seed"]
     preset, _, epochs = record["preset"].partition("@")
     if preset not in PRESETS:
         return True
-    one = Experiment(task=task, preset=preset, seed=seed, config=configure(preset, task, seed))
-    return bool((shorten(one, int(epochs)) if epochs else one).differences(record))
+    try:
+        one = Experiment(task=task, preset=preset, seed=seed, config=configure(preset, task, seed))
+        return bool((shorten(one, int(epochs)) if epochs else one).differences(record))
+    except (KeyError, ValueError, TypeError, InputError):  # of another version, or by hand
+        return True
 
 
 def shorten(experiment: Experiment, epochs: int) -> Experiment:

@@ -1,6 +1,7 @@
 """Records of runs: small files from which all tables and plots are made."""
 
 import json
+import logging
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -13,7 +14,28 @@ from i2gnn.errors import InputError
 from i2gnn.files import write_atomically
 from i2gnn.training.record import short
 
-__all__ = ["read_record", "read_records", "thin_curve", "write_record"]
+__all__ = ["read_record", "read_records", "record_name", "thin_curve", "write_record"]
+
+log = logging.getLogger(__name__)
+
+KEYS = frozenset(
+    [
+        "table",
+        "preset",
+        "dataset",
+        "level",
+        "model",
+        "target",
+        "seed",
+        "settings",
+        "test",
+        "validation",
+        "seconds",
+        "hardware",
+        "deviations",
+    ]
+)
+"""What every record has."""
 
 POINTS = 200
 """Epochs of a learning curve that are kept."""
@@ -47,14 +69,37 @@ def read_record(path: str | os.PathLike[str]) -> dict[str, Any]:
         InputError: Not a record.
     """
     try:
-        record = json.loads(Path(path).read_text(encoding="utf-8"))
+        record: dict[str, Any] = json.loads(Path(path).read_text(encoding="utf-8"))
     except ValueError as error:
         raise InputError(f"{path}: not JSON ({error})") from error
-    if not isinstance(record, dict) or not {"table", "preset", "settings"} <= record.keys():
-        raise InputError(f"{path}: not a record; expected table, preset, settings and others")
+    missing = KEYS - record.keys() if isinstance(record, dict) else KEYS
+    if missing:
+        raise InputError(f"{path}: not a record, without {', '.join(sorted(missing))}")
     return record
 
 
+def record_name(record: Mapping[str, Any]) -> str:
+    """Where a record belongs below the folder of results, unique among all runs.
+
+    Example:
+        >>> parts = {"table": "table2", "preset": "paper", "dataset": "chembl", "model": "mpnn"}
+        >>> record_name({**parts, "target": "cycle3", "seed": 0})
+        'table2/paper-chembl-mpnn-cycle3-0'
+    """
+    keys = ("preset", "dataset", "model", "target", "seed")
+    return f"{record['table']}/{'-'.join(str(record[key]) for key in keys)}"
+
+
 def read_records(results: str | os.PathLike[str], tables: Sequence[str]) -> list[dict[str, Any]]:
-    """All records of these tables below a folder, in the order of their names."""
-    return [read_record(p) for t in tables for p in sorted(Path(results, t).glob("*.json"))]
+    """All records of these tables below a folder, in the order of their names.
+
+    Copies under another name are left out, with a warning.
+    """
+    records = []
+    for path in (p for table in tables for p in sorted(Path(results, table).glob("*.json"))):
+        record = read_record(path)
+        if path.with_suffix("") == Path(results, record_name(record)):
+            records.append(record)
+        else:
+            log.warning("left out: %s is the record of %s", path, record_name(record))
+    return records

@@ -1,5 +1,6 @@
 """Runs experiments one after the other: done ones are skipped, stopped ones go on."""
 
+import contextlib
 import dataclasses
 import logging
 import time
@@ -32,7 +33,7 @@ log = logging.getLogger(__name__)
 PERIOD = 0.2
 """Seconds between reports of a run's epochs."""
 
-State = Literal["waiting", "running", "done", "stopped", "failed"]
+State = Literal["waiting", "running", "done", "stopped", "failed", "outdated"]
 
 
 class Event(NamedTuple):
@@ -83,19 +84,13 @@ def state_of(experiment: Experiment, settings: RunSettings) -> Event:
     if path.is_file():
         record = read_record(path)
         different = experiment.differences(record)
+        if not different:
+            return Event(experiment.name, "done", record["epochs"])
         note = f"{path} has other settings, and is left out: {', '.join(different)}"
-        return Event(experiment.name, "done", record["epochs"], note if different else "")
+        return Event(experiment.name, "outdated", note=note)
     if (folder / CHECKPOINT).is_file():
-        return Event(experiment.name, "stopped", _epochs_in(folder))
+        return Event(experiment.name, "stopped", Checkpoint.epoch_of(folder / CHECKPOINT))
     return Event(experiment.name, "waiting")
-
-
-def _epochs_in(folder: Path) -> int:
-    """Epochs in the log of a run, which is quicker to read than its checkpoint."""
-    log_file = folder / "log.csv"
-    if log_file.is_file():
-        return max(0, log_file.read_bytes().count(b"\n") - 1)
-    return Checkpoint.load(folder / CHECKPOINT).epoch
 
 
 class Runner:
@@ -122,7 +117,9 @@ class Runner:
         event = state_of(experiment, self.settings)
         if event.state == "stopped" and not self.settings.resume:
             event = event._replace(note="resume goes on")
-        elif event.state != "done" and self._time_left() > 0:
+        elif event.state not in ("done", "outdated") and self._time_left() > 0:
+            if self.stop():
+                raise KeyboardInterrupt
             event = self._try(experiment, event.epoch)
         self.notify(event)
         return event
@@ -134,15 +131,22 @@ class Runner:
         except Exception as error:  # one cell must not stop the others
             lines = str(error).strip().splitlines()
             note = f"{type(error).__name__}: {lines[0] if lines else 'no message'}"
-            path = self.settings.runs / f"{experiment.name}.error.txt"
-            write_atomically(path, traceback.format_exc())
             log.debug("%s failed", experiment.name, exc_info=True)
-            return Event(experiment.name, "failed", note=f"{note} ({path})")
+            path = self._error_file(experiment)
+            with contextlib.suppress(OSError):  # the folder itself may be what failed
+                write_atomically(path, traceback.format_exc())
+                note = f"{note} ({path})"
+            return Event(experiment.name, "failed", note=note)
+
+    def _error_file(self, experiment: Experiment) -> Path:
+        return self.settings.runs / f"{experiment.name}.error.txt"
 
     def _run(self, experiment: Experiment) -> Event:
         settings, config = self.settings, experiment.config
         training = dataclasses.replace(config.training, device=settings.device)
         prepared = prepare(dataclasses.replace(config, training=training), self.sources)
+        if self.stop():
+            raise KeyboardInterrupt
         if settings.deadline is not None:
             left = max(self._time_left(), 1e-3)  # at least one epoch, now that all is there
             training = dataclasses.replace(training, time_limit=left)
@@ -167,6 +171,7 @@ class Runner:
             experiment.record_path(settings.results),
             self._record(experiment, prepared, splits, result),
         )
+        self._error_file(experiment).unlink(missing_ok=True)  # of an earlier attempt
         return Event(experiment.name, "done", result.epochs, f"val {result.validation:.3g}")
 
     def _record(

@@ -53,7 +53,7 @@ def run_experiments(
     waiting = []
     for experiment in experiments:
         event = state_of(experiment, settings)
-        if event.state == "done":
+        if event.state in ("done", "outdated"):
             keep(event)
         else:
             waiting.append(experiment)
@@ -92,14 +92,13 @@ class _Pool(contextlib.AbstractContextManager["_Pool"]):
                 self._hear(worker, waiting, notify)
 
     def _hear(self, worker: _Worker, waiting: list[Experiment], notify: Notify) -> None:
-        name = worker.experiment.name
         try:
             event: Event = worker.connection.recv()
-        except EOFError:
+        except (EOFError, OSError):
             worker.process.join()
             note = f"its process ended with exit code {worker.process.exitcode}"
             self._workers.remove(worker)
-            notify(Event(name, "failed", note=note))
+            notify(Event(worker.experiment.name, "failed", note=note))
             if waiting:
                 self._start(waiting.pop(0))
             return
@@ -108,7 +107,13 @@ class _Pool(contextlib.AbstractContextManager["_Pool"]):
             return
         self._workers.remove(worker)
         following = take_next(waiting, worker.experiment)
-        worker.connection.send(following)
+        try:
+            worker.connection.send(following)
+        except OSError:  # it ended after its last experiment was done
+            worker.process.join()
+            if following is not None:
+                self._start(following)
+            return
         if following is None:  # it takes seconds to leave a GPU: nobody waits for that here
             self._leaving.append(worker.process)
         else:
@@ -120,7 +125,8 @@ class _Pool(contextlib.AbstractContextManager["_Pool"]):
         with _ctrl_c_ignored():
             process.start()
         there.close()
-        here.send(experiment)
+        with contextlib.suppress(OSError):  # it has ended already, and receiving will tell
+            here.send(experiment)
         self._workers.append(_Worker(process, here, experiment))
 
     def __exit__(self, *_: object) -> None:

@@ -30,9 +30,10 @@ class WeightAverage:
 
     def __init__(self, model: nn.Module, decay: float) -> None:
         self._decay = decay
-        state = model.state_dict(keep_vars=True)
+        # Each once, by its first name: tied weights have several.
+        state = {id(v): (k, v) for k, v in reversed(model.state_dict(keep_vars=True).items())}
         # Others are counters, such as those of batch normalisation.
-        self._live = {k: v.detach() for k, v in state.items() if v.is_floating_point()}
+        self._live = {k: v.detach() for k, v in state.values() if v.is_floating_point()}
         self._sums = {name: torch.zeros_like(weight) for name, weight in self._live.items()}
         device = next(iter(self._live.values())).device
         self._missing = torch.ones((), dtype=torch.float64, device=device)  # decay^steps
@@ -50,7 +51,8 @@ class WeightAverage:
         _copy(self._aside, self._live)
         _copy(self._live, self._sums)
         with torch.no_grad():
-            torch._foreach_div_(_values(self._live), (1 - self._missing).float())
+            live = _values(self._live)
+            torch._foreach_div_(live, (1 - self._missing).to(live[0].dtype))
         try:
             yield
         finally:

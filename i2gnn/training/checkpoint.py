@@ -9,7 +9,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from i2gnn.files import load_tensors, save_tensors
+from i2gnn.files import load_content, load_tensors, save_tensors
 
 __all__ = ["Checkpoint", "Copies"]
 
@@ -35,6 +35,7 @@ class Checkpoint:
         settings: Settings of the run by section; the section "network" of a run of `train` holds
             the model's name and arguments, enough to build it again.
         capacity: Lengths of batches of fixed shape, if training used them.
+        data: A digest of graphs, targets and split; empty in files that were written without.
     """
 
     epoch: int
@@ -50,6 +51,7 @@ class Checkpoint:
     seconds: float
     settings: dict[str, Any]
     capacity: dict[str, int] = field(default_factory=dict)
+    data: str = ""
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the file, completely or not at all."""
@@ -62,6 +64,12 @@ class Checkpoint:
         """Reads what `save` wrote, on the CPU."""
         tensors, content = load_tensors(path, "Checkpoint", FORMAT_VERSION)
         return cls(**{name: _unpack(value, tensors) for name, value in content.items()})
+
+    @staticmethod
+    def epoch_of(path: str | os.PathLike[str]) -> int:
+        """The number of finished epochs, without reading the weights."""
+        epoch: int = load_content(path, "Checkpoint", FORMAT_VERSION)["epoch"]
+        return epoch
 
 
 class Copies:

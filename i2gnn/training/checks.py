@@ -75,11 +75,28 @@ def measure_targets(data: GraphStore, splits: Splits, config: TrainingConfig) ->
     for name in ("train", "val"):
         if not len(getattr(splits, name)):
             raise InputError(f"the {name} split is empty; expected at least one graph")
+        if not _targets(data, getattr(splits, name)).isfinite().any(dim=0).all():
+            raise InputError(f"a target is missing in all of the {name} graphs")
+    if data.y.is_floating_point() and data.y.isinf().any():
+        raise InputError("a target is infinite; expected numbers, or NaN where it is missing")
     if config.loss in ("bce", "ce"):
+        _check_classes(data.y, config)
         return Scaling.none(data.y.shape[1])
     train, val = splits.train, splits.val
     chosen = train if config.standardize == "train" else torch.cat([train, val])
     return Scaling.measure(_targets(data, chosen), standardize=config.standardize != "none")
+
+
+def _check_classes(y: Tensor, config: TrainingConfig) -> None:
+    """Targets of a classification are classes, and are not judged as numbers."""
+    if config.loss == "ce" and config.metric not in ("auto", "accuracy"):
+        raise InputError(f"loss ce gives classes; metric is {config.metric}, expected accuracy")
+    known = y[~y.isnan()] if y.is_floating_point() else y
+    whole = bool((known % 1 == 0).all()) and int(known.min()) >= 0
+    if not whole or (config.loss == "bce" and int(known.max()) > 1):
+        expected = "0 and 1" if config.loss == "bce" else "classes 0, 1, ..."
+        low, high = float(known.min()), float(known.max())
+        raise InputError(f"the targets are {low:g}..{high:g}; loss {config.loss} takes {expected}")
 
 
 def metric_of(config: TrainingConfig) -> str:

@@ -1,12 +1,13 @@
 """The training loop: epochs, validation, the best weights, checkpoints."""
 
 import dataclasses
+import json
 import logging
 import math
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -40,7 +41,7 @@ from i2gnn.training.forward import Box, OnStore
 from i2gnn.training.logs import RunLog
 from i2gnn.training.metrics import higher_is_better
 from i2gnn.training.optimize import Schedule, load_moments, make_optimizer
-from i2gnn.training.resume import check_same_run
+from i2gnn.training.resume import check_same_run, digest_data
 from i2gnn.training.targets import Scaling, compute_loss
 
 if TYPE_CHECKING:
@@ -128,9 +129,12 @@ def fit(
     config = config or TrainingConfig()
     folder = None if run_dir is None else Path(run_dir)
     with environment(config) as fabric, ExitStack() as held:
-        run = _Run(fabric, model, data, splits, config, folder, dict(settings or {}))
+        kept = json.loads(json.dumps(dict(settings or {})))  # as a checkpoint returns them
+        run = _Run(fabric, model, data, splits, config, folder, kept)
         if folder is not None:
             held.enter_context(lock_folder(folder))
+            for unfinished in folder.glob(f".{CHECKPOINT}.*.tmp"):  # of a process that was killed
+                unfinished.unlink()
         run.start(resume)
         epochs_left = max(0, config.epochs - len(run.history))
         try:
@@ -152,6 +156,10 @@ def fit(
                     config.epochs,
                     path,
                 )
+            raise
+        except Exception:
+            with suppress(Exception):  # such as a full disk, which the first error tells
+                run.save()
             raise
         finally:
             run.log.close()
@@ -185,6 +193,7 @@ class _Run:
         check_subgraphs(model, data, config)
         warn_of_features(model, data)
         self.scaling = measure_targets(data, splits, config)
+        self.digest = digest_data(data, splits)
         dtype = torch.float64 if config.precision == "float64" else torch.float32
         model.to(device=fabric.device, dtype=dtype)
         optimizer = make_optimizer(model, config.optimizer)
@@ -225,7 +234,7 @@ class _Run:
         self.started = self.saved = time.monotonic()
 
     def _restore(self, path: Path, checkpoint: Checkpoint) -> None:
-        check_same_run(path, checkpoint, self.settings, self.model, self.scaling)
+        check_same_run(path, checkpoint, self.settings, self.model, self.scaling, self.digest)
         self.model.load_state_dict(checkpoint.model)
         load_moments(self.optimizer, checkpoint.optimizer)
         if self.average is not None:
@@ -397,6 +406,7 @@ class _Run:
             seconds=self.seconds,
             settings=self.settings,
             capacity={} if self.static is None else self.static.capacity,
+            data=self.digest,
         )
 
     def save(self) -> None:

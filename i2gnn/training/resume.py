@@ -1,17 +1,20 @@
 """Whether a checkpoint belongs to the run that wants to go on from it."""
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from i2gnn.data.splits import Splits
 from i2gnn.errors import InputError
+from i2gnn.graphs.store import GraphStore
 from i2gnn.training.checkpoint import Checkpoint
 from i2gnn.training.options import different_settings
 from i2gnn.training.targets import Scaling
 
-__all__ = ["FREE", "check_same_run"]
+__all__ = ["FREE", "check_same_run", "digest_data"]
 
 FREE = {
     "training.time_limit",
@@ -22,8 +25,23 @@ FREE = {
 """Settings that change nothing in the result of an epoch, up to the rounding of another device."""
 
 
+def digest_data(data: GraphStore, splits: Splits) -> str:
+    """A digest of the sizes of the graphs, their targets and their split."""
+    digest = hashlib.sha256()
+    for tensor in (data.sizes["node"], data.sizes["edge"], data.y, *vars(splits).values()):
+        if tensor is not None:
+            digest.update(f"{tensor.dtype}{tuple(tensor.shape)}".encode())
+            digest.update(tensor.cpu().contiguous().view(torch.uint8).numpy().data)
+    return digest.hexdigest()[:20]
+
+
 def check_same_run(
-    path: Path, checkpoint: Checkpoint, settings: dict[str, Any], model: nn.Module, scaling: Scaling
+    path: Path,
+    checkpoint: Checkpoint,
+    settings: dict[str, Any],
+    model: nn.Module,
+    scaling: Scaling,
+    data: str,
 ) -> None:
     """Raises an InputError that names what differs between the checkpoint and the run."""
     free = set(FREE)
@@ -34,6 +52,9 @@ def check_same_run(
         raise InputError(
             f"{path}: the run has other settings: {', '.join(changed)}; choose another folder"
         )
+    done, epochs = checkpoint.epoch, settings["training"]["epochs"]
+    if done > epochs:
+        raise InputError(f"{path}: the run has {done} epochs; expected at most {epochs}")
     weights = {name: list(weight.shape) for name, weight in model.state_dict().items()}
     kept = {name: list(weight.shape) for name, weight in checkpoint.model.items()}
     different = sorted(k for k in weights.keys() | kept.keys() if weights.get(k) != kept.get(k))
@@ -45,6 +66,8 @@ def check_same_run(
         )
     if not all(_nearly(checkpoint.scaling[key], value) for key, value in vars(scaling).items()):
         raise InputError(f"{path}: mean or deviation of the targets differ; is the data the same?")
+    if checkpoint.data and checkpoint.data != data:
+        raise InputError(f"{path}: graphs, targets or their split differ; is the data the same?")
 
 
 def _nearly(kept: Tensor, measured: Tensor) -> bool:

@@ -11,7 +11,7 @@ import torch
 
 from i2gnn.data import CountingData
 from i2gnn.errors import InputError
-from i2gnn.files import write_atomically
+from i2gnn.files import lock_folder, write_atomically
 from i2gnn.graphs import GraphStore
 from i2gnn.models import REGISTRY, Network
 from i2gnn.training.checks import check_run
@@ -58,7 +58,9 @@ def prepare(config: RunConfig, sources: Sources) -> Prepared:
         if sources.cache_dir is not None:
             log.warning("subgraphs are extracted while running; %s is not used", sources.cache_dir)
     check_run(model, store, data.splits, config.training)
-    return Prepared(model, data, store, config.to_dict() | {"network": network})
+    settings = config.to_dict() | {"network": network}
+    settings["data"]["targets"] = list(data.targets)  # names, where settings may have ranges
+    return Prepared(model, data, store, settings)
 
 
 def train(
@@ -89,7 +91,8 @@ def train(
     if not (folder / CHECKPOINT).exists():
         if resume:
             log.warning("%s holds no checkpoint; training from the start", folder)
-        write_atomically(folder / "config.yaml", config.to_yaml())
+        with lock_folder(folder):  # where another run has begun, the settings are its own
+            write_atomically(folder / "config.yaml", config.to_yaml())
     result = fit(
         run.model,
         run.store,

@@ -240,9 +240,9 @@ def test_parameters_as_the_paper_counts_them(name, options, expected):
         ({"readout": "context"}, "says nothing of a subgraph"),
         ({"gates": True, "labels": "none"}, "gates need labels, got labels 'none'"),
         ({"label_injection": "concat"}, "got 128 to 64; .* need another conv, such as 'gin'"),
-        ({"hops": 0}, "hops must be a whole number of at least 1, got 0"),
-        ({"hops": 2.0}, "hops must be a whole number of at least 1, got 2.0"),
-        ({"hidden_channels": 0}, "hidden_channels must be a whole number of at least 1, got 0"),
+        ({"hops": 0}, "hops must be at least 1, got 0"),
+        ({"hops": 2.0}, "hops must be a whole number, got 2.0"),
+        ({"hidden_channels": 0}, "hidden_channels must be at least 1, got 0"),
         ({"conv": "gine"}, "pass edge_channels of at least 1, or edge_types"),
         ({"node_encoding": "one-hot"}, "node_encoding must be one of sum, concat"),
     ],
@@ -253,7 +253,7 @@ def test_wrong_settings_are_named(options, message):
 
 
 def test_three_identifiers_refuse_what_they_cannot_extract():
-    with pytest.raises(ValueError, match="hops must be a whole number of at least 2, got 1"):
+    with pytest.raises(ValueError, match="hops must be at least 2, got 1"):
         I3GNN(hops=1)
     with pytest.raises(ValueError, match="'resistance' is defined for at most 2 identifiers"):
         I3GNN(labels="resistance")

@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 from i2gnn.errors import InputError
-from i2gnn.paper.records import read_record, read_records, thin_curve, write_record
+from i2gnn.paper.records import (
+    KEYS,
+    read_record,
+    read_records,
+    record_name,
+    thin_curve,
+    write_record,
+)
 
 
 def test_a_thinned_curve_keeps_its_ends_and_the_best_epoch():
@@ -16,8 +23,8 @@ def test_a_thinned_curve_keeps_its_ends_and_the_best_epoch():
     assert min(curve["validation"]) == 0.33333
 
 
-def test_records_are_short_and_read_back(tmp_path):
-    record = {
+def test_records_are_short_and_read_back(tmp_path, caplog):
+    record = dict.fromkeys(KEYS, 0) | {
         "table": "table2",
         "preset": "paper",
         "settings": {"data": {"targets": ["cycle6"]}},
@@ -25,12 +32,15 @@ def test_records_are_short_and_read_back(tmp_path):
         "deviations": ["one, [two]", "three"],
         "title": "I²-GNN",
     }
-    path = tmp_path / "table2" / "x.json"
+    path = tmp_path / f"{record_name(record)}.json"
     write_record(path, record)
     text = path.read_text(encoding="utf-8")
     assert json.loads(text) == record == read_record(path)
-    assert text.count("\n") < 25 and "I²-GNN" in text
+    assert text.count("\n") < 30 and "I²-GNN" in text
     assert read_records(tmp_path, ["table2", "table3"]) == [record]
+    write_record(path.with_name("copy.json"), record)
+    assert read_records(tmp_path, ["table2"]) == [record]
+    assert "copy.json is the record of table2/paper-0-0-0-0" in caplog.text
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"table": "table2"}'])

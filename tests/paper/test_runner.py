@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from i2gnn.paper import workers
 from i2gnn.paper.counting import TABLES
 from i2gnn.paper.plan import choose_experiments
 from i2gnn.paper.records import read_record
@@ -100,8 +101,35 @@ def test_a_record_of_other_settings_is_told(tmp_path):
     record["settings"]["training"]["device"] = "cuda"
     path.write_text(json.dumps(record))
     event = state_of(experiment, where)
-    assert event.state == "done"
+    assert event.state == "outdated"
     assert event.note.endswith("left out: training.optimizer.lr (was 0.5, is 0.001)")
+    assert run([experiment], where)[experiment.name] == event
+    record["settings"] = {"written": "by another version"}
+    path.write_text(json.dumps(record))
+    assert state_of(experiment, where).state == "outdated"
+
+
+def test_a_process_that_dies_leaves_the_others_alone(tmp_path, monkeypatch):
+    """Killed before it has received anything, as by a lack of memory."""
+    monkeypatch.setattr(workers._Pool, "_start", _start_and_kill(workers._Pool._start, first=1))
+    experiments = quick(models=["mpnn"], seeds=[0, 1, 2])
+    events = run(experiments, settings(tmp_path, jobs=2))
+    states = sorted(event.state for event in events.values())
+    assert states == ["done", "done", "failed"]
+    (failed,) = (event for event in events.values() if event.state == "failed")
+    assert failed.note == "its process ended with exit code -9"
+
+
+def _start_and_kill(start, first):
+    started = []
+
+    def start_one(pool, experiment):
+        start(pool, experiment)
+        started.append(experiment)
+        if len(started) <= first:
+            pool._workers[-1].process.kill()
+
+    return start_one
 
 
 def test_out_of_time_and_resumed_elsewhere(tmp_path):

@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 import pytest
 
 from i2gnn.paper.presets import PRESETS, Task, configure
-from i2gnn.paper.records import write_record
+from i2gnn.paper.records import record_name, write_record
 from i2gnn.report.reproducing import collect_sections, write_reproduction
 from tests.helpers import REPOSITORY
 
@@ -45,9 +45,13 @@ def results(tmp_path):
     records += [record("i2gnn", "cycle6", 0, 9.0, preset="forgotten")]
     records += [record("i2gnn", "cycle5", 0, 0.5, table="search", preset="best-plain@50")]
     records += [record("i2gnn", "cycle5", 0, 0.25, table="search", preset="best-slow")]
-    for number, one in enumerate(records):
-        write_record(tmp_path / one["table"] / f"{number}.json", one)
+    keep(tmp_path, *records)
     return tmp_path
+
+
+def keep(folder, *records):
+    for one in records:
+        write_record(folder / f"{record_name(one)}.json", one)
 
 
 def cell(sections, title, model, target):
@@ -86,9 +90,8 @@ def test_a_search_shows_validation(results):
 
 
 def test_presets_on_the_side_show_what_there_is(results):
-    for place, target in enumerate(("cycle6", "cycle4")):
-        one = record("i2gnn", target, 0, 0.01, preset="paper-5")
-        write_record(results / "table2" / f"5-{place}.json", one)
+    for target in ("cycle6", "cycle4"):
+        keep(results, record("i2gnn", target, 0, 0.01, preset="paper-5"))
     (section,) = (s for s in collect_sections(results) if s.presets == ("paper-5",))
     assert section.headings == ["4-cycle", "6-cycle"]  # the table's order
     ((title, cells),) = section.rows
@@ -100,12 +103,14 @@ def test_records_of_other_settings_are_left_out(results, caplog):
     old["settings"]["training"]["optimizer"]["lr"] = 0.3
     more = record("i2gnn", "cycle5", 4, 9.0)
     more["settings"]["model"]["options"] = {"readout_mlp": "edge"}
-    for number, one in enumerate((old, more)):
-        write_record(results / "table2" / f"old{number}.json", one)
+    foreign = record("i2gnn", "cycle5", 5, 9.0)
+    foreign["settings"]["training"]["new_option"] = 1
+    nowhere = record("i2gnn", "cycle5", 6, 9.0) | {"preset": "best@abc"}
+    keep(results, old, more, foreign, nowhere)
     ours = cell(collect_sections(results), "Table 2, cycles at nodes: paper", "i2gnn", "cycle5")
     assert len(ours.values) == 3 and ours.mean == pytest.approx(0.003)
     left_out = [text for text in caplog.messages if "left out" in text]
-    assert len(left_out) == 3  # and the forgotten preset
+    assert len(left_out) == 5  # and the forgotten preset
     assert any("table2 paper counting node i2gnn cycle5 3" in text for text in left_out)
 
 

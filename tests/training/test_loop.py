@@ -15,6 +15,7 @@ from i2gnn.data import Splits
 from i2gnn.errors import InputError
 from i2gnn.graphs import GraphStore
 from i2gnn.training import Checkpoint, TrainingConfig, evaluate, fit
+from i2gnn.training.averaging import WeightAverage
 from i2gnn.training.loop import CHECKPOINT
 from tests.training.toy import make_model, split, stars
 
@@ -181,6 +182,59 @@ def test_resume_names_what_differs(tmp_path: Path) -> None:
         fit(make_model(), data, split(), config(), **same)
 
 
+def test_resume_refuses_other_data(tmp_path: Path) -> None:
+    """Also where mean and deviation of the targets are the same."""
+    first = split()
+    fit(make_model(), stars(), first, config(), run_dir=tmp_path)
+    swapped = Splits(first.val, first.train, first.test)
+    with pytest.raises(InputError, match="targets or their split differ; is the data the same"):
+        fit(make_model(), stars(), swapped, config(), run_dir=tmp_path, resume=True)
+    with pytest.raises(InputError, match="the run has 6 epochs; expected at most 4"):
+        fit(make_model(), stars(), first, config(epochs=4), run_dir=tmp_path, resume=True)
+
+
+def test_what_a_killed_process_leaves_is_removed(tmp_path: Path) -> None:
+    fit(make_model(), stars(), split(), config(epochs=2), run_dir=tmp_path)
+    (tmp_path / f".{CHECKPOINT}.abc.tmp").write_bytes(b"half")
+    settings = {"data": {"a": (1, 2)}}  # as a checkpoint cannot return it
+    fit(make_model(), stars(), split(), config(), run_dir=tmp_path / "other", settings=settings)
+    options: dict[str, Any] = {"resume": True, "settings": settings}
+    fit(make_model(), stars(), split(), config(), run_dir=tmp_path / "other", **options)
+    fit(make_model(), stars(), split(), config(epochs=3), run_dir=tmp_path, resume=True)
+    assert not list(tmp_path.glob(".*.tmp"))
+
+
+def test_an_error_costs_no_finished_epoch(tmp_path: Path) -> None:
+    def fail(row: Mapping[str, float]) -> None:
+        if row["epoch"] == 3:
+            raise RuntimeError("no more memory")
+
+    seldom = config(checkpoint_seconds=1000)
+    with pytest.raises(RuntimeError, match="no more memory"):
+        fit(make_model(), stars(), split(), seldom, run_dir=tmp_path, on_epoch=fail)
+    assert Checkpoint.epoch_of(tmp_path / CHECKPOINT) == 3
+
+
+@pytest.mark.parametrize(
+    ("change", "changes", "message"),
+    [
+        ((slice(None), float("nan")), {}, "a target is missing in all of the train graphs"),
+        ((0, float("inf")), {}, "a target is infinite"),
+        ((0, 2.0), {"loss": "bce"}, r"the targets are \d\.\.\d+; loss bce takes 0 and 1"),
+        ((0, 0.5), {"loss": "ce"}, r"loss ce takes classes 0, 1, \.\.\."),
+        ((0, 1.0), {"loss": "ce", "metric": "mae"}, "metric is mae, expected accuracy"),
+    ],
+)
+def test_targets_that_cannot_be_learnt_are_named(
+    change: tuple[Any, float], changes: dict[str, Any], message: str
+) -> None:
+    data = stars()
+    y = data.degree.float()
+    y[change[0]] = change[1]
+    with pytest.raises(InputError, match=message):
+        fit(make_model(), data.with_targets(y, "node"), split(), config(**changes))
+
+
 def test_resume_where_sums_are_rounded_otherwise(tmp_path: Path) -> None:
     """Mean and deviation of the same targets, summed by another number of threads."""
     fit(make_model(), stars(), split(), config(), run_dir=tmp_path)
@@ -190,6 +244,20 @@ def test_resume_where_sums_are_rounded_otherwise(tmp_path: Path) -> None:
     dataclasses.replace(checkpoint, scaling=rounded).save(tmp_path / CHECKPOINT)
     result = fit(make_model(), stars(), split(), config(epochs=7), run_dir=tmp_path, resume=True)
     assert result.epochs == 7
+
+
+def test_averages_of_tied_weights() -> None:
+    """A weight under two names is one weight."""
+    first, second = nn.Linear(2, 2, bias=False), nn.Linear(2, 2, bias=False)
+    second.weight = first.weight
+    model = nn.Sequential(first, second)
+    average = WeightAverage(model, 0.9)
+    average.update()
+    before = first.weight.detach().clone()
+    with average.in_place():
+        torch.testing.assert_close(first.weight.detach(), before)
+    assert torch.equal(first.weight, before)
+    average.load_state_dict({**average.state_dict(), "1.weight": before})  # written with both
 
 
 def test_averaged_weights_are_validated_and_kept() -> None:

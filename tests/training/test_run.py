@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from i2gnn.errors import InputError
+from i2gnn.files import lock_folder
 from i2gnn.models import REGISTRY
 from i2gnn.training import Checkpoint, RunConfig, build_model, predict, train
 from i2gnn.training.loop import CHECKPOINT
@@ -42,6 +43,13 @@ def test_a_run_leaves_its_files(tmp_path: Path) -> None:
     assert record["target"] == "cycle3+cycle4"
     assert record["hardware"]["cores"] >= 1 and record["hardware"]["cpu"]
     assert record["versions"]["torch"] == torch.__version__
+
+
+def test_a_folder_in_use_keeps_its_settings(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("of the run that has begun")
+    with lock_folder(tmp_path), pytest.raises(InputError, match="in use by another process"):
+        train(small(), tmp_path, progress=False)
+    assert (tmp_path / "config.yaml").read_text() == "of the run that has begun"
 
 
 def test_a_checkpoint_rebuilds_its_model(tmp_path: Path) -> None:

@@ -13,14 +13,14 @@ from tests.training.toy import make_model, split, stars
 def test_a_trained_model_predicts_as_it_was_tested(tmp_path):
     settings = RunConfig.from_dict(
         {
-            "data": {"count": 20, "targets": ["cycle3", "path2"]},
+            "data": {"count": 20, "targets": ["cycle3..cycle4", "path2"]},
             "model": {"hidden_channels": 8, "num_layers": 2, "hops": 1},
             "training": {"epochs": 3, "batch_size": 4, "device": "cpu", "tensorboard": False},
         }
     )
     record = train(settings, tmp_path, progress=False)
     trained = TrainedModel.load(tmp_path, device="cpu")
-    assert trained.targets == ("cycle3", "path2") and not trained.model.training
+    assert trained.targets == ("cycle3", "cycle4", "path2") and not trained.model.training
     data = prepare(settings, Sources(None)).data
     test = data.graphs.batch(data.splits.test)
     prediction = trained.predict(test)
@@ -28,7 +28,7 @@ def test_a_trained_model_predicts_as_it_was_tested(tmp_path):
     assert error.tolist() == pytest.approx(record["test_metrics"]["mae"], rel=1e-5)
     streamed = trained.predict(test, memory_budget="1GB")
     torch.testing.assert_close(streamed, prediction, rtol=1e-4, atol=1e-5)
-    assert trained.predict([networkx.path_graph(3), networkx.path_graph(2)]).shape == (5, 2)
+    assert trained.predict([networkx.path_graph(3), networkx.path_graph(2)]).shape == (5, 3)
 
 
 def test_a_model_of_ones_own_cannot_be_built_from_its_run(tmp_path):

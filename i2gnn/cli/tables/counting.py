@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import shlex
 import sys
 import time
 from pathlib import Path
@@ -54,26 +55,30 @@ def execute(arguments: argparse.Namespace) -> int:
     table = TABLES[arguments.table]
     experiments, settings = _plan(table, arguments), _settings(arguments)
     before = [state_of(experiment, settings) for experiment in experiments]
-    for event in before:
-        if event.state == "done" and event.note:
-            print(f"i2gnn reproduce: {event.note}", file=sys.stderr)
     if arguments.list:
         _print_plan(experiments, before, arguments.json)
         return 0
     quiet = arguments.quiet or arguments.json
+    for place, event in enumerate(before):
+        if event.state == "outdated" and arguments.quick:  # a smoke test is made again
+            experiments[place].record_path(settings.results).unlink()
+            before[place] = state_of(experiments[place], settings)
     with show_progress(experiments, before, enabled=not quiet) as notify:
         events = run_experiments(experiments, settings, notify)
     failed = [event for event in events.values() if event.state == "failed"]
     _print_results(table, experiments, settings, arguments.json)
-    left = [e for e in events.values() if e.state not in ("done", "failed")]
+    outdated = [event for event in events.values() if event.state == "outdated"]
+    left = [e for e in events.values() if e.state in ("stopped", "waiting")]
     for event in failed:
         print(f"failed: {event.name}: {event.note}", file=sys.stderr)
+    for event in outdated:
+        print(f"not run: {event.name}: {event.note}", file=sys.stderr)
     if left and not quiet:
         print(f"{len(left)} of {len(events)} runs are left; --resume goes on", file=sys.stderr)
     if not quiet and not arguments.quick:
-        where = f" --out {arguments.out}" if arguments.out else ""
+        where = f" --out {shlex.quote(arguments.out)}" if arguments.out else ""
         print(f"`i2gnn reproduce report{where}` makes the page, with plots", file=sys.stderr)
-    return 1 if failed else 0
+    return 1 if failed or outdated else 0
 
 
 def _plan(table: "CountingTable", arguments: argparse.Namespace) -> "list[Experiment]":
@@ -143,6 +148,7 @@ def _print_plan(experiments: "list[Experiment]", events: list[Any], as_json: boo
             "state": event.state,
             "epoch": event.epoch,
             "of": experiment.epochs,
+            "note": event.note,
         }
         for experiment, event in zip(experiments, events, strict=True)
     ]
@@ -151,7 +157,8 @@ def _print_plan(experiments: "list[Experiment]", events: list[Any], as_json: boo
         return
     for row in rows:
         where = f" at epoch {row['epoch']} of {row['of']}" if row["state"] == "stopped" else ""
-        print(f"{row['name']}: {row['state']}{where}")
+        note = f": {row['note']}" if row["note"] else ""
+        print(f"{row['name']}: {row['state']}{where}{note}")
     done = sum(row["state"] == "done" for row in rows)
     print(f"{done} of {len(rows)} runs are done")
 

@@ -93,7 +93,7 @@ class _View:
     def _finished(self) -> int:
         """Epochs that need not be run any more."""
         return sum(
-            self._epochs[name] if event.state in ("done", "failed") else event.epoch
+            self._epochs[name] if event.state in ("done", "failed", "outdated") else event.epoch
             for name, event in self._states.items()
         )
 
@@ -121,6 +121,7 @@ class _View:
             return ""
         text = f"{states['done']}/{states.total()}"
         marks = {"running": "[cyan]▶[/]", "stopped": "[yellow]‖[/]", "failed": "[red]✗[/]"}
+        marks["outdated"] = "[red]≠[/]"
         found = "".join(mark for state, mark in marks.items() if states[state])
         return (
             f"[green]{text}[/]" if states["done"] == states.total() else f"{found} {text}".strip()
