@@ -15,6 +15,7 @@ from torch_geometric.data import Data
 from torch_geometric.nn import GatedGraphConv, GINEConv, global_add_pool, global_mean_pool
 
 from i2gnn.models import I2GNN
+from i2gnn.models.fusing import sees_labels_alone
 from i2gnn.subgraphs import Subgraphs
 
 __all__ = ["CopiedData", "CopiedI2GNN", "CopiedZincI2GNN", "copy_model", "copy_subgraphs"]
@@ -94,7 +95,7 @@ def copy_subgraphs(subgraphs: Subgraphs) -> CopiedData:
 
 def copy_model(model: I2GNN) -> "CopiedI2GNN | CopiedZincI2GNN":
     """The counting model or the ZINC model on copied subgraphs, with the weights of `model`."""
-    return CopiedI2GNN(model) if model.sees_labels_alone else CopiedZincI2GNN(model)
+    return CopiedI2GNN(model) if sees_labels_alone(model) else CopiedZincI2GNN(model)
 
 
 class CopiedI2GNN(nn.Module):

@@ -27,6 +27,7 @@ import torch
 
 from i2gnn.benchmark.timing import seconds_of
 from i2gnn.models import I2GNN
+from i2gnn.models.fusing import sees_labels_alone
 from i2gnn.subgraphs import Subgraphs
 
 __all__ = ["Ceilings", "Stage", "Work", "batch_sizes", "measure_ceilings", "stages_of", "work_of"]
@@ -99,7 +100,7 @@ def work_of(stages: list[Stage], training: bool) -> Work:
 
 def stages_of(model: I2GNN, sizes: dict[str, int]) -> list[Stage]:
     """The stages of the counting model or of the ZINC model on a batch of these sizes."""
-    return list(_counting(model, sizes) if model.sees_labels_alone else _zinc(model, sizes))
+    return list(_counting(model, sizes) if sees_labels_alone(model) else _zinc(model, sizes))
 
 
 def _counting(model: Any, sizes: dict[str, int]) -> Iterator[Stage]:

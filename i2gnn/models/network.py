@@ -1,7 +1,7 @@
 """One network for every number of identifiers."""
 
 import os
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -10,12 +10,19 @@ from i2gnn import ops
 from i2gnn.graphs.raw import Level
 from i2gnn.graphs.store import GraphStore
 from i2gnn.models.base import Network, check_choice, check_number
+from i2gnn.models.fusing import (
+    has_static_shapes,
+    pool_labels,
+    read_at_once,
+    run_fused,
+    run_layer,
+    sees_labels_alone,
+)
 from i2gnn.nn import (
     ConcatEncoder,
     Conv,
     EdgeReadout,
     FeatureEncoder,
-    GatedGraph,
     GraphReadout,
     InjectLabels,
     LabelEncoder,
@@ -25,18 +32,12 @@ from i2gnn.nn import (
     NodeReadout,
     Norm,
     PathReadout,
-    ProductConv,
     VirtualNode,
     make_conv,
     mlp,
     parse_readout,
     read_edges,
-    stack_projections,
-    stack_weights,
 )
-from i2gnn.nn.layers import embed_layers
-from i2gnn.nn.norms import count_batch
-from i2gnn.nn.readouts import PARTS
 from i2gnn.ops import Reduce
 from i2gnn.subgraphs import Subgraphs, as_subgraphs, extract_subgraphs
 from i2gnn.subgraphs.labels import parse_labels
@@ -246,18 +247,16 @@ class IdentifierGNN(Network):
     def rows(self, subgraphs: Subgraphs) -> Tensor:
         """States after the last layer, [R, D]."""
         h = self._start(subgraphs)
-        v = None if self.virtual_node is None else self.virtual_node.start(subgraphs)
-        apart = v is not None or self.injections or any(layer.drops for layer in self._stack)
-        fused = self._fused(h, subgraphs) if ops.uses_kernels(h) and not apart else None
+        fused = run_fused(self, h, subgraphs)
         if fused is not None:
-            count_batch(self._stack, subgraphs.num_rows)
-            return ops.gine_layers(h, subgraphs, *fused)
+            return fused
+        v = None if self.virtual_node is None else self.virtual_node.start(subgraphs)
         for t in range(len(self.layers)):
             if self.virtual_node is not None and v is not None:
                 h = self.virtual_node.tell(h, v, subgraphs)
                 if t < len(self.layers) - 1:
                     v = self.virtual_node.update(t, h, v, subgraphs)
-            h = self._layer(t, h, subgraphs)
+            h = run_layer(self, t, h, subgraphs)
         return h
 
     def extract(
@@ -290,90 +289,9 @@ class IdentifierGNN(Network):
             return torch.ones(shape, dtype=self.dtype, device=subgraphs.device)
         return parts[0] if len(parts) == 1 else parts[0] + parts[1]
 
-    @property
-    def sees_labels_alone(self) -> bool:
-        """Whether this is gated layers on discrete labels and a pool: the paper's counting model.
-
-        All of it then runs as one op, `i2gnn.ops.gated_stack`.
-        """
-        labels = self.encode_labels
-        return (
-            labels is not None
-            and labels.resistance is None
-            and self.encode_nodes is None
-            and self.virtual_node is None
-            and self.gate is None
-            and self.parts == ("nodes",)
-            and all(layer.gated is not None for layer in self._stack)
-        )
-
     def static_shapes(self, batch: GraphStore) -> bool:
-        """Whether training steps can be recorded: of gated, product and fused GIN and GINE layers.
-
-        Batch normalisation leaves spare rows out only in fused layers, and these alone have node
-        states; nothing else but a sum over nodes may then read the rows.
-        """
-        if self.level == "edge" or self.virtual_node is not None:
-            return False
-        if all(layer.conv.has_mlp for layer in self._stack):
-            weight = next(self.parameters())
-            return ops.uses_fused(weight) and self._fused(weight, as_subgraphs(batch)) is not None
-        return self.parts == ("nodes",) and all(map(_keeps_rows_apart, self._stack))
-
-    def _label_stack(self, subgraphs: Subgraphs) -> Tensor:
-        """Rows after the last layer, pooled over each subgraph, [B, D]."""
-        assert self.encode_labels is not None
-        self.encode_labels.check(subgraphs)
-        convs = [layer.gated for layer in self._stack]
-        return ops.gated_stack(
-            self.encode_labels.combinations(),
-            subgraphs,
-            stack_weights([conv for conv in convs if conv is not None]),
-            self._projections(subgraphs),
-            self.pool,
-        )
-
-    def _layer(self, t: int, h: Tensor, subgraphs: Subgraphs) -> Tensor:
-        """Layer t and, unless it is the last, what prepares its result for the next."""
-        layer = self._stack[t]
-        if layer.gated and (then := self._projection(t, subgraphs)):
-            h = layer.gated(h, subgraphs, then=then)
-            return h
-        h = layer(h, subgraphs, subgraphs.edge_attr)
-        return self.injections[t](h, subgraphs) if t < len(self.injections) else h
-
-    def _fused(
-        self, like: Tensor, subgraphs: Subgraphs
-    ) -> tuple[list[ops.GINELayer], Tensor | None] | None:
-        """All layers as ops take them, and the types of edges; None if one is more than an op.
-
-        The rows would be `like` the tensor given.
-        """
-        layers, edge_type = [], None
-        if not all(layer.conv.has_mlp for layer in self._stack):
-            return None
-        labels = embed_layers(self._stack, subgraphs)
-        for layer, width, of_labels in zip(self._stack, self.widths, labels, strict=True):
-            fused = layer.fused(like, width, subgraphs, subgraphs.edge_attr, of_labels)
-            if fused is None:
-                return None
-            layers.append(fused[0])
-            edge_type = fused[1]
-        return layers, edge_type
-
-    @property
-    def _stack(self) -> list[Layer]:
-        return cast("list[Layer]", list(self.layers))
-
-    def _projection(self, t: int, subgraphs: Subgraphs) -> ops.Projection | None:
-        """How labels enter after layer t, if they do and are all discrete."""
-        if t >= len(self.injections):
-            return None
-        return cast(InjectLabels, self.injections[t]).projection(subgraphs)
-
-    def _projections(self, subgraphs: Subgraphs) -> ops.Projection | None:
-        injections = cast("list[InjectLabels]", list(self.injections))
-        return stack_projections(injections, subgraphs) if injections else None
+        """Whether training steps can be recorded; see `i2gnn.models.fusing`."""
+        return has_static_shapes(self, as_subgraphs(batch))
 
     # -- readout, in three steps that can be taken root by root --------------------------------
 
@@ -384,12 +302,13 @@ class IdentifierGNN(Network):
         other root.
         """
         context = None
-        if self.sees_labels_alone:
-            branches = self.edge_readout.mlp(self._label_stack(subgraphs))  # [B, D]
+        if sees_labels_alone(self):
+            branches = self.edge_readout.mlp(pool_labels(self, subgraphs))  # [B, D]
         else:
             h = self.rows(subgraphs)
-            if self._reads_at_once:
-                return ops.node_states(h, self._gate_embedding(subgraphs), subgraphs)
+            nodes = read_at_once(self, h, subgraphs)
+            if nodes is not None:
+                return nodes
             gate = None if self.gate is None else self.gate(self.gate_labels, subgraphs)
             branches = self.edge_readout(h, subgraphs, gate)  # [B, parts D]
             if "context" in self.parts:
@@ -400,17 +319,6 @@ class IdentifierGNN(Network):
             edges = read_edges(branches, subgraphs)  # [E, D]
             return edges if context is None else torch.cat([edges, _ends(context, subgraphs)], 1)
         return self.node_readout.pool(branches, subgraphs, context)
-
-    @property
-    def _reads_at_once(self) -> bool:
-        """Whether nodes are read from rows in all parts as means, with nothing in between."""
-        plain = isinstance(self.edge_readout.mlp, nn.Identity) and self.path_readout is None
-        return plain and self.parts == PARTS and self.pool == "mean" and self.level != "edge"
-
-    def _gate_embedding(self, subgraphs: Subgraphs) -> ops.LabelEmbedding | None:
-        if self.gate is None or self.gate_labels is None:
-            return None
-        return self.gate.embedding(self.gate_labels.embedding(subgraphs))
 
     def states(self, pooled: Tensor) -> Tensor:
         """What follows the pool, vector by vector: [N | E, D] to the same."""
@@ -430,12 +338,6 @@ class IdentifierGNN(Network):
             states = self.graph_readout(states, graphs)
         result: Tensor = self.head(states)
         return result
-
-
-def _keeps_rows_apart(layer: Layer) -> bool:
-    """Whether rows meet in sums over links alone, so that it need not know which are spare."""
-    apart = layer.mix is None and isinstance(layer.norm, nn.Identity)
-    return apart and isinstance(layer.conv, GatedGraph | ProductConv)
 
 
 def _ends(nodes: Tensor, graphs: GraphStore) -> Tensor:

@@ -63,8 +63,3 @@ def test_other_readouts(readout, level):
     graphs = random_graphs(4, nodes=(1, 8))
     model = I3GNN(hops=2, num_layers=2, hidden_channels=6, readout=readout, level=level)
     assert model(model.extract(graphs)).shape == (graphs.length(level), 1)
-
-
-def test_one_hop_is_too_few():
-    with pytest.raises(ValueError, match="hops must lie in 2..252 with 3 identifiers, got 1"):
-        I3GNN(hops=1).extract(awkward())
