@@ -371,13 +371,15 @@ class NNConv(Conv):
         sent_from, sent_to, link = subgraphs.message_rows
         kind = kind_of_edge[subgraphs.link_to_edge[link]]  # [M]
         order = torch.argsort(kind, stable=True)
-        ends = torch.bincount(kind, minlength=len(kinds)).cumsum(0)[:-1].cpu()
-        out, sent = self.own(h), self.sent(h, subgraphs)
-        # Without edges there is no kind, yet the split has one empty part.
-        for weight, chosen in zip(weights, order.tensor_split(ends)[: len(kinds)], strict=True):
-            out = out.index_add(0, sent_to[chosen], sent[sent_from[chosen]] @ weight)
-        result: Tensor = out
-        return result
+        counts = torch.bincount(kind, minlength=len(kinds)).tolist()
+        out: Tensor = self.own(h)
+        if not len(kinds):
+            return out
+        sent = self.sent(h, subgraphs).index_select(0, sent_from[order])
+        # One op each, whose gradient is one op, too.
+        parts = zip(torch.split(sent, counts), weights.unbind(), strict=True)
+        messages = [part @ weight for part, weight in parts]
+        return out.index_add(0, sent_to[order], torch.cat(messages))
 
 
 CONVS: dict[str, type[Conv]] = {
