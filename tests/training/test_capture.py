@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
@@ -14,7 +15,7 @@ from torch.nn import functional
 from i2gnn.models import I2GNN, I3GNN, IDGNN, MPNN, GNNAKPlain, Network, SubgraphMPNN
 from i2gnn.ops import backend
 from i2gnn.subgraphs import Subgraphs
-from i2gnn.training import Checkpoint, TrainingConfig, capture, fit, loop
+from i2gnn.training import Checkpoint, TrainingConfig, capture, checks, fit, loop
 from i2gnn.training.capture import Recording, StaticEpochs, rehearse
 from i2gnn.training.loop import CHECKPOINT, Result
 from tests.helpers import no_waiting
@@ -284,3 +285,18 @@ def test_layers_that_do_not_fuse_are_not_recorded(fused: bool, options: dict[str
     model = I2GNN(hidden_channels=16, num_layers=2, hops=2, **concat, **options)
     with backend("triton"):
         assert model.static_shapes(model.extract(graphs_with_targets("node"))) is fused
+
+
+def test_steps_are_recorded_where_nothing_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a GPU: models of ours with layers that can, others if they say so."""
+    monkeypatch.setattr(checks, "has_kernel", lambda device: True)
+    fabric: Any = SimpleNamespace(device=torch.device("cpu"), world_size=1)
+    model = I2GNN(hidden_channels=16, num_layers=2, hops=2)
+    data = model.extract(graphs_with_targets("node"))
+    settings = TrainingConfig(device="cpu")
+    assert checks.can_record(model, data, settings, fabric)
+    other = I2GNN(hidden_channels=16, num_layers=2, hops=2, conv="graph")
+    for refused in (other, nn.Linear(1, 1)):
+        assert not checks.can_record(refused, data, settings, fabric)
+    off = TrainingConfig.from_dict({"cuda_graphs": "off", "device": "cpu"})
+    assert not checks.can_record(model, data, off, fabric)
