@@ -26,8 +26,8 @@ def working_set(model: IdentifierGNN, training: bool) -> Cost:
         training     b (4 c + sum over layers of (2 c + widths of what its products read))
 
     and 80 bytes of labels and indices. A message takes 64 bytes of indices where an op lists
-    messages, and 2 c floats, in training for every layer, where one writes them out. A GRU counts
-    as a product; one without a compiled kernel keeps its gates as well.
+    messages, and 2 c floats, with NNConv 3 c, in training for every layer, where one writes them
+    out. A GRU counts as a product; one without a compiled kernel keeps its gates as well.
 
     This is an upper bound of what ops allocate, for most layers within a factor of two; kernels
     that run a whole layer or network at once take far less.
@@ -42,8 +42,9 @@ def working_set(model: IdentifierGNN, training: bool) -> Cost:
         layers[-1] += _products(model.gate, compiled)
     modules = list(model.modules())
     width = max(module.in_channels for module in modules if isinstance(module, Conv))
-    written = any(isinstance(module, NNConv) for module in modules) or not kernels
-    listed = written or any(isinstance(module, GatedGraph) for module in modules)
+    # Of each message what is sent and what arrives, which NNConv joins from the kinds of edges.
+    written = 3 if any(isinstance(module, NNConv) for module in modules) else 2 * (not kernels)
+    listed = written > 0 or any(isinstance(module, GatedGraph) for module in modules)
     floats, repeated = 4 * width, len(layers) if training else 1
     if training:
         floats += sum(2 * width + sum(read for read, _ in layer) for layer in layers)
@@ -54,7 +55,7 @@ def working_set(model: IdentifierGNN, training: bool) -> Cost:
         pair=PAIR,
         link=LINK,
         row=ROW + size * floats,
-        message=MESSAGE * listed + 2 * size * width * repeated * written,
+        message=MESSAGE * listed + written * size * width * repeated,
     )
 
 
