@@ -123,14 +123,14 @@ def _fuse(
 ) -> tuple[list[ops.GINELayer], Tensor | None] | None:
     """All layers as ops take them, and the types of edges; None if one is more than an op.
 
-    The rows would be `like` the tensor given.
+    The rows would be on the device and of the type of `like`.
     """
     layers, found, edge_type = _layers(model), [], None
     if not all(layer.conv.has_mlp for layer in layers):
         return None
     labels = embed_layers(layers, subgraphs)
-    for layer, width, of_labels in zip(layers, model.widths, labels, strict=True):
-        fused = layer.fused(like, width, subgraphs, subgraphs.edge_attr, of_labels)
+    for layer, of_labels in zip(layers, labels, strict=True):
+        fused = layer.fused(like, subgraphs, subgraphs.edge_attr, of_labels)
         if fused is None:
             return None
         found.append(fused[0])

@@ -170,7 +170,7 @@ class IdentifierGNN(Network):
         start = width if self.encode_nodes is None else self.encode_nodes.channels
         concat = bool(kinds) and label_injection == "concat"
         self.encode_labels = label_encoder(start) if kinds and not concat else None
-        self.widths = widths = [start] + [width] * (num_layers - 1)  # what each layer takes
+        widths = [start] + [width] * (num_layers - 1)  # what each layer takes
         gated = gates and node_states
 
         def layer(t: int) -> Layer:

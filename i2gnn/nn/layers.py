@@ -153,7 +153,7 @@ class Layer(nn.Module):
         fused = None
         if ops.uses_kernels(h) and self.conv.has_mlp:
             (labels,) = embed_layers([self], subgraphs)
-            fused = self.fused(h, h.shape[1], subgraphs, edge_attr, labels)
+            fused = self.fused(h, subgraphs, edge_attr, labels)
         if fused is not None:
             count_batch([self], subgraphs.num_rows)
             m = ops.gine_layer(h, subgraphs, *fused)
@@ -171,7 +171,13 @@ class Layer(nn.Module):
                 m = functional.elu(m)
         if self.dropout:
             m = functional.dropout(m, self.dropout, self.training)
-        return m + h if self._adds_input(h.shape[1]) else m
+        return m + h if self._adds_input else m
+
+    @property
+    def in_channels(self) -> int:
+        """Width of the states that it takes, to which the conv may see labels added."""
+        beside = self.labels.channels if self.labels is not None and self.concat else 0
+        return self.conv.in_channels - beside
 
     @property
     def drops(self) -> bool:
@@ -181,15 +187,14 @@ class Layer(nn.Module):
     def fused(
         self,
         like: Tensor,
-        width: int,
         subgraphs: Subgraphs,
         edge_attr: Tensor | None,
         labels: LayerLabels,
     ) -> tuple[ops.GINELayer, Tensor | None] | None:
         """The layer as one op, and the types of edges; None if it is not.
 
-        What comes behind a dropout is left out. The input would be `like`, and `width` wide;
-        `labels` are those that `embed_layers` makes for this layer.
+        What comes behind a dropout is left out. The input would be on the device and of the type
+        of `like`; `labels` are those that `embed_layers` makes for this layer.
         """
         found = self.conv.fused(edge_attr)
         if found is None:
@@ -209,12 +214,14 @@ class Layer(nn.Module):
             mix=mix,
             norm=norm,
             activation=self.activation,
-            residual=self._adds_input(width) and not self.drops,
+            residual=self._adds_input and not self.drops,
         )
-        return (layer, edge_type) if ops.fits_gine_layer(like, subgraphs, layer, width) else None
+        fits = ops.fits_gine_layer(like, subgraphs, layer, self.in_channels)
+        return (layer, edge_type) if fits else None
 
-    def _adds_input(self, width: int) -> bool:
-        return self.residual and self.conv.out_channels == width
+    @property
+    def _adds_input(self) -> bool:
+        return self.residual and self.conv.out_channels == self.in_channels
 
 
 def embed_layers(layers: Sequence[Layer], subgraphs: Subgraphs) -> list[LayerLabels]:
