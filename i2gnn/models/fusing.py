@@ -1,6 +1,6 @@
 """How the layers of a network run in as few ops as there are for them; the results are the same.
 
-Gated layers that see labels alone are one op together with the pool over nodes. GIN and GINE
+Gated layers that see labels alone are one op together with what is read of them. GIN and GINE
 layers are one op with all that is around them. A gated layer is one op with the labels that come
 in behind it. Everything else runs module by module; only there do hooks of inner modules fire.
 """
@@ -37,7 +37,10 @@ __all__ = [
 
 
 def sees_labels_alone(model: "IdentifierGNN") -> bool:
-    """Whether a model is gated layers on discrete labels and a pool: the paper's counting model."""
+    """Whether a model is gated layers on discrete labels, as the paper's for counting is.
+
+    One part of the subgraphs is read, and it is not the context.
+    """
     labels = model.encode_labels
     return (
         labels is not None
@@ -45,14 +48,15 @@ def sees_labels_alone(model: "IdentifierGNN") -> bool:
         and model.encode_nodes is None
         and model.virtual_node is None
         and model.gate is None
-        and model.parts == ("nodes",)
+        and _part(model) is not None
         and all(layer.gated is not None for layer in _layers(model))
     )
 
 
 def pool_labels(model: "IdentifierGNN", subgraphs: Subgraphs) -> Tensor:
-    """Rows after the last layer of a model that sees labels alone, pooled by subgraph: [B, D]."""
-    assert model.encode_labels is not None
+    """What a model that sees labels alone reads of each subgraph: [B, D]."""
+    part = _part(model)
+    assert model.encode_labels is not None and part is not None
     model.encode_labels.check(subgraphs)
     convs = [layer.gated for layer in _layers(model)]
     injections = cast("list[InjectLabels]", list(model.injections))
@@ -62,6 +66,7 @@ def pool_labels(model: "IdentifierGNN", subgraphs: Subgraphs) -> Tensor:
         stack_weights([conv for conv in convs if conv is not None]),
         stack_projections(injections, subgraphs) if injections else None,
         model.pool,
+        part,
     )
 
 
@@ -104,14 +109,20 @@ def has_static_shapes(model: "IdentifierGNN", subgraphs: Subgraphs) -> bool:
     """Whether training steps can be recorded: of gated, product and fused GIN and GINE layers.
 
     Batch normalisation leaves spare rows out only in fused layers, and these alone have node
-    states; nothing else but a sum over nodes may then read the rows.
+    states; nothing else may then read spare rows, as the context would.
     """
     if model.level == "edge" or model.virtual_node is not None:
         return False
     layers, weight = _layers(model), next(model.parameters())
     if all(layer.conv.has_mlp for layer in layers):
         return ops.uses_fused(weight) and _fuse(model, weight, subgraphs) is not None
-    return model.parts == ("nodes",) and all(map(_keeps_rows_apart, layers))
+    return "context" not in model.parts and all(map(_keeps_rows_apart, layers))
+
+
+def _part(model: "IdentifierGNN") -> ops.Part | None:
+    """The part of each subgraph that is read, if it is one alone."""
+    part = model.parts[0]
+    return None if len(model.parts) > 1 or part == "context" else cast(ops.Part, part)
 
 
 def _layers(model: "IdentifierGNN") -> list[Layer]:

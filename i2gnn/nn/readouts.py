@@ -67,8 +67,8 @@ def read_branches(
     h = h if gate is None else gate * h
     read = {
         "nodes": lambda: ops.pool_nodes(h, subgraphs, reduce),
-        "center": lambda: h.index_select(0, subgraphs.row_of_root),
-        "side": lambda: h.index_select(0, subgraphs.row_of_branch),
+        "center": lambda: ops.read_rows(h, subgraphs, "center"),
+        "side": lambda: ops.read_rows(h, subgraphs, "side"),
     }
     found = [read[part]() for part in parts if part != "context"]
     return found[0] if len(found) == 1 else torch.cat(found, dim=1)

@@ -14,8 +14,8 @@ from i2gnn.ops.checks import (
     check_table,
 )
 from i2gnn.ops.choice import use_cpu, use_cpu_layers, use_fused_stack, use_whole_roots, uses_fused
-from i2gnn.ops.reference import GINELayer, GRUWeights, Projection, Reduce
-from i2gnn.ops.rows import aggregate, lookup, pool_nodes
+from i2gnn.ops.reference import GINELayer, GRUWeights, Part, Projection, Reduce
+from i2gnn.ops.rows import aggregate, lookup, pool_nodes, read_rows
 from i2gnn.subgraphs.structure import Subgraphs
 
 __all__ = [
@@ -95,16 +95,17 @@ def gated_stack(
     layers: GRUWeights,
     then: Projection | None = None,
     reduce: Reduce = "sum",
+    part: Part = "nodes",
 ) -> Tensor:
-    """All layers of a gated network on labels, pooled over each subgraph.
+    """All layers of a gated network on labels, and one part of what comes out.
 
         h = table[label of the row]
         h = gated_layer(h, layers[t], then[t])     for t = 0 .. T - 1, the last without a projection
-        out = pool_nodes(h)
+        out = pool_nodes(h), or the row of each subgraph that `read_rows` reads
 
     On a GPU, where products may be of TF32's precision (`torch.set_float32_matmul_precision`),
     fused kernels run the stack with numbers of as many bits, in float16. On a CPU, the stack runs
-    root by root. Neither keeps a state of a row.
+    root by root if it is pooled. Neither keeps a state of a row.
 
     Shapes:
         table: [C, D], one row per label code.
@@ -122,14 +123,14 @@ def gated_stack(
     if use_fused_stack(table, subgraphs):
         from i2gnn.ops import triton
 
-        total = triton.gated_stack(table, subgraphs, layers, then)
-    elif use_cpu_layers(table, *layers, *(then or ())):
+        total = triton.gated_stack(table, subgraphs, layers, then, part)
+    elif part == "nodes" and use_cpu_layers(table, *layers, *(then or ())):
         from i2gnn.ops import cpu
 
         if cpu.fits_whole_roots(subgraphs):
             total = cpu.gated_stack(table, subgraphs, [*reference.unstack(layers, then)])
     if total is not None:
-        if not reference.takes_mean(reduce):
+        if part != "nodes" or not reference.takes_mean(reduce):
             return total
         size = subgraphs.pair_count.index_select(0, subgraphs.branch_to_root).clamp(min=1)
         return total / size.unsqueeze(1)
@@ -137,7 +138,7 @@ def gated_stack(
     h = lookup(table, subgraphs.label_code)
     for layer, projection in reference.unstack(layers, then):
         h = gated_layer(h, subgraphs, layer, projection)
-    return pool_nodes(h, subgraphs, reduce)
+    return pool_nodes(h, subgraphs, reduce) if part == "nodes" else read_rows(h, subgraphs, part)
 
 
 def gine_layer(

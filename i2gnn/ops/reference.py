@@ -34,7 +34,9 @@ __all__ = [
     "pool_context",
     "pool_graphs",
     "pool_nodes",
+    "read_rows",
     "read_subgraphs",
+    "rows_read",
     "spread_nodes",
     "takes_mean",
     "tensors_of",
@@ -42,6 +44,8 @@ __all__ = [
 ]
 
 Reduce = Literal["sum", "mean"]
+Part = Literal["nodes", "center", "side"]
+"""What is read of a subgraph (i, j): a pool of h[i,j,k] over k, the row h[i,j,i] or h[i,j,j]."""
 
 
 class GRUWeights(NamedTuple):
@@ -206,12 +210,36 @@ def pool_context(h: Tensor, subgraphs: Subgraphs, reduce: Reduce = "sum") -> Ten
     return _pool(h, subgraphs.row_to_node, subgraphs.num_nodes, reduce)
 
 
+def read_rows(h: Tensor, subgraphs: Subgraphs, part: Part) -> Tensor:
+    """See `i2gnn.ops.read_rows`."""
+    found = h.index_select(0, rows_read(subgraphs, part))
+    if subgraphs.graph_ptr is None:
+        return found
+    branch = torch.arange(len(found), device=h.device)
+    spare = branch >= subgraphs.branch_ptr[-1]
+    return found.masked_fill(spare.unsqueeze(1), 0)
+
+
+def rows_read(subgraphs: Subgraphs, part: Part) -> Tensor:
+    """Which row of each branch is its center or side, [B]."""
+    if part not in ("center", "side"):
+        raise ValueError(f"part must be 'nodes', 'center' or 'side', got {part!r}")
+    return subgraphs.row_of_root if part == "center" else subgraphs.row_of_branch
+
+
+def read_branches(h: Tensor, subgraphs: Subgraphs, part: Part, reduce: Reduce) -> Tensor:
+    """One part of each subgraph: [R, D] to [B, D]."""
+    if part == "nodes":
+        return pool_nodes(h, subgraphs, reduce)
+    return read_rows(h, subgraphs, part)
+
+
 def read_subgraphs(h: Tensor, gate: Tensor | None, subgraphs: Subgraphs) -> Tensor:
     """See `i2gnn.ops.read_subgraphs`."""
     h = h if gate is None else gate * h
-    mean = pool_nodes(h, subgraphs, "mean")
-    ends = [h.index_select(0, r) for r in (subgraphs.row_of_root, subgraphs.row_of_branch)]
-    return pool_branches(torch.cat([mean, *ends], dim=1), subgraphs, "mean")
+    parts: tuple[Part, ...] = ("nodes", "center", "side")
+    found = [read_branches(h, subgraphs, part, "mean") for part in parts]
+    return pool_branches(torch.cat(found, dim=1), subgraphs, "mean")
 
 
 def spread_nodes(x: Tensor, subgraphs: Subgraphs) -> Tensor:
@@ -325,13 +353,14 @@ def gated_stack(
     layers: GRUWeights,
     then: Projection | None = None,
     reduce: Reduce = "sum",
+    part: Part = "nodes",
 ) -> Tensor:
     """See `i2gnn.ops.gated_stack`."""
     assert subgraphs.label_code is not None, "rows have no labels"
     h = lookup(table, subgraphs.label_code)
     for layer, projection in unstack(layers, then):
         h = gated_layer(h, subgraphs, layer, projection)
-    return pool_nodes(h, subgraphs, reduce)
+    return read_branches(h, subgraphs, part, reduce)
 
 
 def unstack(

@@ -7,7 +7,7 @@ from i2gnn.graphs.store import GraphStore
 from i2gnn.ops import reference
 from i2gnn.ops.checks import check_complete, check_indices, check_labels, check_length
 from i2gnn.ops.choice import use_cpu, use_triton, use_whole_roots, uses_fused
-from i2gnn.ops.reference import LabelEmbedding, Reduce
+from i2gnn.ops.reference import LabelEmbedding, Part, Reduce
 from i2gnn.subgraphs.structure import Subgraphs
 
 __all__ = [
@@ -116,6 +116,17 @@ def pool_context(h: Tensor, subgraphs: Subgraphs, reduce: Reduce = "sum") -> Ten
 
         return triton.pool_context(h, subgraphs, reduce)
     return reference.pool_context(h, subgraphs, reduce)
+
+
+def read_rows(h: Tensor, subgraphs: Subgraphs, part: Part) -> Tensor:
+    """One row of each subgraph: at its root, h[i,j,i] ("center"), or its branch, h[i,j,j] ("side").
+
+    Shapes:
+        h: [R, D].
+        returns: [B, D].
+    """
+    check_length("h", h, subgraphs.num_rows)
+    return reference.read_rows(h, subgraphs, part)
 
 
 def read_subgraphs(h: Tensor, gate: Tensor | None, subgraphs: Subgraphs) -> Tensor:

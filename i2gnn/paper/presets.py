@@ -68,6 +68,9 @@ SQUARED = {"loss": "l1+mse"}
 ADDITIVE = {"options": {"readout_mlp": "edge", "head_channels": []}}
 """What a node's branches give is added up, and nothing follows: counts are such sums, too."""
 
+SIDE = {"options": {"readout": "side"}}
+"""Of a subgraph (i, j) the row at j alone is read: cycles through i and j end there."""
+
 
 def cosine(lr: float, **optimizer: Any) -> dict[str, Any]:
     """Training with a learning rate that falls along a cosine."""
@@ -77,9 +80,9 @@ def cosine(lr: float, **optimizer: Any) -> dict[str, Any]:
     }
 
 
-def small_batches(graphs: int, lr: float, decay: float = 0.05) -> dict[str, Any]:
+def small_batches(graphs: int, lr: float, decay: float = 0.05, **optimizer: Any) -> dict[str, Any]:
     """Training with few graphs in a step: as many more steps, for not much more time."""
-    return cosine(lr, name="adamw", weight_decay=decay) | {"batch_size": graphs}
+    return cosine(lr, name="adamw", weight_decay=decay, **optimizer) | {"batch_size": graphs}
 
 
 CANDIDATES: Mapping[str, Candidate] = MappingProxyType(
@@ -148,6 +151,20 @@ CANDIDATES: Mapping[str, Candidate] = MappingProxyType(
         "smaller-batches-squared-short": Candidate(
             "64 graphs a step, squared errors beside absolute ones, 300 epochs",
             training=small_batches(64, 5e-4) | SQUARED | {"epochs": 300},
+        ),
+        "smaller-batches-clipped-short": Candidate(
+            "64 graphs a step, squared errors beside absolute ones, clipped gradients, 300 epochs",
+            training=small_batches(64, 5e-4, max_grad_norm=0.1) | SQUARED | {"epochs": 300},
+        ),
+        "smaller-batches-side": Candidate(
+            "cosine from 5e-4, little decay of weights, 64 graphs a step, subgraphs read at j",
+            SIDE,
+            small_batches(64, 5e-4),
+        ),
+        "smaller-batches-side-additive": Candidate(
+            "64 graphs a step, subgraphs read at j, sums over branches",
+            {"options": {**SIDE["options"], **ADDITIVE["options"]}},
+            small_batches(64, 5e-4),
         ),
         "smallest-batches": Candidate(
             "cosine from 5e-4, little decay of weights, 32 graphs a step",

@@ -60,14 +60,26 @@ def test_matches_reference(width, layers, projections, device):  # noqa: F811
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-@pytest.mark.parametrize("reduce", ["sum", "mean"])
-def test_odd_graphs(name, reduce, device):  # noqa: F811
+@pytest.mark.parametrize(
+    "read", [{"reduce": "sum"}, {"reduce": "mean"}, {"part": "center"}, {"part": "side"}]
+)
+def test_odd_graphs(name, read, device):  # noqa: F811
     subgraphs = extract_subgraphs(GRAPHS[name](), hops=1).to(device)
     weights = make_weights(subgraphs, 16, 3, True)
     with ops.backend("triton"):
-        found = run(ops.gated_stack, subgraphs, weights, torch.float32, reduce=reduce)
-    exact = run(reference.gated_stack, subgraphs, weights, torch.float64, reduce=reduce)
+        found = run(ops.gated_stack, subgraphs, weights, torch.float32, **read)
+    exact = run(reference.gated_stack, subgraphs, weights, torch.float64, **read)
     assert_close(found, exact)
+
+
+@pytest.mark.parametrize("part", ["center", "side"])
+@pytest.mark.parametrize(("layers", "projections"), [(1, False), (3, True)])
+def test_one_row_of_each_subgraph(part, layers, projections, device):  # noqa: F811
+    subgraphs = extract_subgraphs(random_graphs(3, nodes=(2, 6)), hops=2).to(device)
+    weights = make_weights(subgraphs, 16, layers, projections)
+    with ops.backend("triton"):
+        found = run(ops.gated_stack, subgraphs, weights, torch.float32, part=part)
+    assert_close(found, run(reference.gated_stack, subgraphs, weights, torch.float64, part=part))
 
 
 def test_small_and_large_gradients_keep_their_digits(device):  # noqa: F811

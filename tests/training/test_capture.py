@@ -116,6 +116,18 @@ def test_static_steps_of_a_whole_model(device: str, kind: Any, level: str, conv:
     assert_static_equals_ordinary(make, data, device, epochs=2)
 
 
+@pytest.mark.parametrize("level", ["node", "graph"])
+@pytest.mark.parametrize("readout", ["side", "center", "nodes+center+side"])
+def test_static_steps_of_other_readouts(device: str, readout: str, level: str) -> None:
+    def make() -> Network:
+        torch.manual_seed(1)
+        return I2GNN(hidden_channels=16, num_layers=2, hops=2, level=level, readout=readout)
+
+    data = make().extract(graphs_with_targets(level))
+    assert make().static_shapes(data)
+    assert_static_equals_ordinary(make, data, device, epochs=2)
+
+
 def test_a_batch_without_room_is_recorded_anew(
     device: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

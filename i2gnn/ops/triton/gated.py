@@ -6,6 +6,7 @@ layer's input and message, which are all that is kept. The first layer sees labe
 counts the labels of neighbours and multiplies the counts with weights of the label table.
 """
 
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -14,7 +15,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import pad
 
-from i2gnn.ops.reference import GRUWeights, Projection
+from i2gnn.ops.reference import GRUWeights, Part, Projection, read_rows, rows_read
 from i2gnn.ops.triton import gated_kernels as kernels
 from i2gnn.ops.triton.aggregate import links_of, sum_links
 from i2gnn.ops.triton.launch import SideWork, blocks, launch
@@ -38,9 +39,13 @@ def fits_gated_stack(table: Tensor, subgraphs: Subgraphs) -> bool:
 
 
 def gated_stack(
-    table: Tensor, subgraphs: Subgraphs, layers: GRUWeights, then: Projection | None
+    table: Tensor,
+    subgraphs: Subgraphs,
+    layers: GRUWeights,
+    then: Projection | None,
+    part: Part = "nodes",
 ) -> Tensor:
-    """See `i2gnn.ops.gated_stack`."""
+    """See `i2gnn.ops.gated_stack`; sums."""
     labels, width = table.shape
     C, D = _filled(labels), _filled(width)
 
@@ -58,6 +63,7 @@ def gated_stack(
         then = Projection(table.new_empty(0, width, width), table.new_empty(0, labels, width))
     result: Tensor = GatedStack.apply(  # type: ignore[no-untyped-call]
         subgraphs,
+        part,
         _pad(table, D, C),
         gates(table @ layers.message[:1], C),
         gates(table @ layers.state[:1], C),
@@ -72,7 +78,7 @@ def gated_stack(
 
 
 class GatedStack(torch.autograd.Function):
-    """T layers; the first on labels, the result summed over the nodes of each subgraph.
+    """T layers; the first on labels, the result summed over each subgraph or read at one row of it.
 
     Shapes:
         table: [C, D], states of the labels.
@@ -84,9 +90,9 @@ class GatedStack(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, subgraphs: Subgraphs, *weights: Tensor) -> Tensor:
+    def forward(ctx: Any, subgraphs: Subgraphs, part: Part, *weights: Tensor) -> Tensor:
         """Keeps the input and the message of every layer, in float16."""
-        run = _Run(subgraphs, *weights)
+        run = _Run(subgraphs, part, *weights)
         counts = run.label_counts()
         h = run.gates(0, run.table, counts)
         kept = [(run.table, counts)]
@@ -96,7 +102,9 @@ class GatedStack(torch.autograd.Function):
                 kept.append((h, message))
             h = run.gates(t, h, message)
         ctx.run, ctx.kept = run, kept
-        return sum_nodes(h, subgraphs, torch.float32)
+        if part == "nodes":
+            return sum_nodes(h, subgraphs, torch.float32)
+        return read_rows(h, subgraphs, part).float()
 
     @staticmethod
     @once_differentiable
@@ -111,7 +119,7 @@ class GatedStack(torch.autograd.Function):
             kept[t] = None
         first = run.shares(1, 9 * run.labels + run.width)
         run.label_grad(rows, kept[0][1], first[:, 0])
-        return None, *run.collect(sum_shares(first, scale)[0], sum_shares(later, scale))
+        return None, None, *run.collect(sum_shares(first, scale)[0], sum_shares(later, scale))
 
 
 class _Run:
@@ -120,6 +128,7 @@ class _Run:
     def __init__(
         self,
         subgraphs: Subgraphs,
+        part: Part,
         table: Tensor,
         label_message: Tensor,
         label_state: Tensor,
@@ -131,7 +140,7 @@ class _Run:
         tables: Tensor,
     ) -> None:
         half = torch.float16
-        self.subgraphs = subgraphs
+        self.subgraphs, self.part = subgraphs, part
         self.table = table.contiguous()
         self.layers = len(message_bias)
         self.projects = len(weight) > 0
@@ -205,7 +214,7 @@ class _Run:
             grad_gates,
             new,
             grad,
-            self.subgraphs.row_to_branch,
+            self.source,
             h,
             message,
             *self._weights(t),
@@ -267,7 +276,7 @@ class _Run:
             (programs_on(self.table.device),),
             partial,
             grad,
-            self.subgraphs.row_to_branch,
+            self.source,
             counts,
             self.table,
             self.code,
@@ -285,6 +294,16 @@ class _Run:
             num_warps=8,
             num_stages=2,
         )
+
+    @cached_property
+    def source(self) -> Tensor:
+        """For each row the branch that read it, [R]; -1 where none did."""
+        branch = self.subgraphs.row_to_branch
+        if self.part == "nodes":
+            return branch
+        read = rows_read(self.subgraphs, self.part).index_select(0, branch)
+        row = torch.arange(len(branch), dtype=read.dtype, device=read.device)
+        return branch.masked_fill(read != row, -1)
 
     def shares(self, layers: int, rows: int) -> Tensor:
         """Room for what the programs find for each layer, [programs, layers, rows, D]."""

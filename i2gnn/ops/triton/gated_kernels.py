@@ -189,8 +189,8 @@ def gates_grad_kernel(
 
     `grad_gates` [R, 4 D] holds the gradients by what enters the gates, side by side: new (from the
     message), reset, update, new (from the state). If THEN, `weight_then` is [D, D'], `grad` belongs
-    to the projection, and `new` gets the states before it. If LAST, `grad` belongs to the pool
-    over each subgraph, [B, D].
+    to the projection, and `new` gets the states before it. If LAST, `grad` belongs to what is read
+    of each subgraph, [B, D], and `row_to_branch` says by which one a row was, or -1.
     """
     d = tl.arange(0, D)
     wm_r = block(weight_message, d, d, D)
@@ -226,8 +226,8 @@ def gates_grad_kernel(
             tl.store(new + at, (n + z * gap).to(tl.float16), mask=there[:, None])
             g = tl.dot(tile(grad, row, d, there, D), tl.trans(w))
         else:
-            source = tl.load(row_to_branch + row, mask=there, other=0) if LAST else row
-            g = tile(grad, source.to(tl.int32), d, there, D).to(tl.float32)
+            source = tl.load(row_to_branch + row, mask=there, other=-1) if LAST else row
+            g = tile(grad, source.to(tl.int32), d, there & (source >= 0), D).to(tl.float32)
         back = g * z
         g_n = (g - back) * (1 - n * n)
         g_s = g_n * r
@@ -403,8 +403,8 @@ def label_grad_kernel(
             a_t = tl.dot(tl.trans(state), by_then, a_t)
             g = tl.dot(by_then, tl.trans(w))
         else:
-            source = tl.load(row_to_branch + row, mask=there, other=0) if LAST else row
-            g = tile(grad, source.to(tl.int32), d, there, D).to(tl.float32)
+            source = tl.load(row_to_branch + row, mask=there, other=-1) if LAST else row
+            g = tile(grad, source.to(tl.int32), d, there & (source >= 0), D).to(tl.float32)
         back = g * z
         g_n = (g - back) * (1 - n * n)
         g_s = g_n * r
