@@ -254,10 +254,9 @@ class GatedGraph(Conv):
         if self.root_weight is None:
             return ops.gated_layer(h, subgraphs, self.weights(), then)
         assert then is None, "a projection in the same pass needs one weight for all messages"
-        message = ops.aggregate(self.sent(h, subgraphs, others=self.weight), subgraphs)
-        gru = self.gru
-        weights = gru.weight_ih.t(), gru.weight_hh.t(), gru.bias_ih, gru.bias_hh
-        return ops.gru_update(message, h, *weights)
+        gru, sent = self.gru, self.sent(h, subgraphs, others=self.weight)
+        weights = ops.GRUWeights(gru.weight_ih.t(), gru.weight_hh.t(), gru.bias_ih, gru.bias_hh)
+        return ops.gated_layer(h, subgraphs, weights, sent=sent)
 
     def weights(self) -> ops.GRUWeights:
         """The weights of the GRU, the message weight multiplied into them.

@@ -8,6 +8,7 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
+from i2gnn.ops.reference import Projection
 from i2gnn.parallel import have
 from i2gnn.subgraphs.structure import Subgraphs
 
@@ -15,6 +16,7 @@ __all__ = [
     "backend",
     "use_cpu",
     "use_cpu_layers",
+    "use_fused_layer",
     "use_fused_stack",
     "use_triton",
     "use_whole_roots",
@@ -76,6 +78,15 @@ def use_fused_stack(table: Tensor, subgraphs: Subgraphs) -> bool:
     from i2gnn.ops import triton
 
     return triton.fits_gated_stack(table, subgraphs)
+
+
+def use_fused_layer(h: Tensor, subgraphs: Subgraphs, then: Projection | None) -> bool:
+    """Whether a fused gated layer can run, and is as precise as was asked for."""
+    if not uses_fused(h):
+        return False
+    from i2gnn.ops import triton
+
+    return triton.fits_gated_layer(h, subgraphs, then)
 
 
 def use_cpu(*inputs: Tensor) -> bool:

@@ -13,7 +13,14 @@ from i2gnn.ops.checks import (
     check_length,
     check_table,
 )
-from i2gnn.ops.choice import use_cpu, use_cpu_layers, use_fused_stack, use_whole_roots, uses_fused
+from i2gnn.ops.choice import (
+    use_cpu,
+    use_cpu_layers,
+    use_fused_layer,
+    use_fused_stack,
+    use_whole_roots,
+    uses_fused,
+)
 from i2gnn.ops.reference import GINELayer, GRUWeights, Part, Projection, Reduce
 from i2gnn.ops.rows import aggregate, lookup, pool_nodes, read_rows
 from i2gnn.subgraphs.structure import Subgraphs
@@ -60,29 +67,41 @@ def gru_update(
 
 
 def gated_layer(
-    h: Tensor, subgraphs: Subgraphs, weights: GRUWeights, then: Projection | None = None
+    h: Tensor,
+    subgraphs: Subgraphs,
+    weights: GRUWeights,
+    then: Projection | None = None,
+    sent: Tensor | None = None,
 ) -> Tensor:
     """One gated layer, and optionally the projection that prepares the next one.
 
-        m[i,j,k]  = sum of h[i,j,l] over l in N_i(k)
+        m[i,j,k]  = sum of sent[i,j,l] over l in N_i(k), or of h[i,j,l] if `sent` is None
         h'[i,j,k] = GRU(m[i,j,k], h[i,j,k])                               see `gru_update`
         out       = h' weight + table[label of the row], or h' if `then` is None
 
     The same as `aggregate`, `gru_update` and a product one after the other; a kernel passes over
-    the rows once and keeps nothing but h for the backward pass.
+    the rows once and keeps nothing but h, and on a GPU m, for the backward pass. There, where
+    products may be of TF32's precision (`torch.set_float32_matmul_precision`), fused kernels have
+    numbers of as many bits, in float16: states and sums beyond 65,504 overflow.
 
     Shapes:
-        h: [R, D].
+        h, sent: [R, D].
         returns: [R, D'].
     """
     check_length("h", h, subgraphs.num_rows)
+    if sent is not None and sent.shape != h.shape:
+        raise ValueError(f"sent has shape {list(sent.shape)}; h has {list(h.shape)}")
     if then is not None:
         check_table("then.table", then.table, subgraphs)
-    if use_cpu_layers(h, *weights, *(then or ())):
+    if use_fused_layer(h, subgraphs, then):
+        from i2gnn.ops import triton
+
+        return triton.gated_layer(h, subgraphs, weights, then, sent)
+    if sent is None and use_cpu_layers(h, *weights, *(then or ())):
         from i2gnn.ops import cpu
 
         return cpu.gated_layer(h, subgraphs, weights, then)
-    h = gru_update(aggregate(h, subgraphs), h, *weights)
+    h = gru_update(aggregate(h if sent is None else sent, subgraphs), h, *weights)
     if then is None:
         return h
     assert subgraphs.label_code is not None

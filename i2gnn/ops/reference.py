@@ -272,10 +272,14 @@ def gru_update(
 
 
 def gated_layer(
-    h: Tensor, subgraphs: Subgraphs, weights: GRUWeights, then: Projection | None = None
+    h: Tensor,
+    subgraphs: Subgraphs,
+    weights: GRUWeights,
+    then: Projection | None = None,
+    sent: Tensor | None = None,
 ) -> Tensor:
     """See `i2gnn.ops.gated_layer`."""
-    h = gru_update(aggregate(h, subgraphs), h, *weights)
+    h = gru_update(aggregate(h if sent is None else sent, subgraphs), h, *weights)
     if then is None:
         return h
     assert subgraphs.label_code is not None, "a projection needs rows with labels"

@@ -6,7 +6,8 @@ runs the kernels on CPU tensors, slowly, for tests.
 """
 
 from i2gnn.ops.triton.aggregate import aggregate
-from i2gnn.ops.triton.gated import fits_gated_stack, gated_stack
+from i2gnn.ops.triton.cells import multiply_cells, tiles_of_cells
+from i2gnn.ops.triton.gated import fits_gated_layer, fits_gated_stack, gated_layer, gated_stack
 from i2gnn.ops.triton.gine import fits_gine_layer, gine_layers
 from i2gnn.ops.triton.launch import INTERPRETED
 from i2gnn.ops.triton.lookup import lookup
@@ -23,12 +24,15 @@ from i2gnn.ops.triton.readout import read_subgraphs
 __all__ = [
     "INTERPRETED",
     "aggregate",
+    "fits_gated_layer",
     "fits_gated_stack",
     "fits_gine_layer",
     "fits_node_states",
+    "gated_layer",
     "gated_stack",
     "gine_layers",
     "lookup",
+    "multiply_cells",
     "pool_branches",
     "pool_context",
     "pool_graphs",
@@ -36,4 +40,5 @@ __all__ = [
     "read_node_states",
     "read_subgraphs",
     "spread_nodes",
+    "tiles_of_cells",
 ]
