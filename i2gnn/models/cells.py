@@ -2,10 +2,11 @@
 
 A graph of n nodes owns n x n cells (a, b). The cells of all graphs lie in one tensor [C, D] with
 C = sum of n_g^2, so layers that act on each cell alone never see padding. Graphs of equal size lie
-side by side, so that a product is one batched product per size.
+side by side, so that a product is one batched product per size, or on a GPU one kernel for all.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
 from typing import Literal, NamedTuple
 
@@ -14,6 +15,7 @@ from torch import Tensor
 
 from i2gnn.graphs.flat import offsets, ragged_arange
 from i2gnn.graphs.store import GraphStore
+from i2gnn.ops.choice import use_triton
 
 __all__ = ["Cells", "Product", "cells_of", "multiply"]
 
@@ -36,6 +38,7 @@ class Cells:
     """Where the cells of each node are.
 
     Attributes:
+        sizes: [G], nodes of each graph in the order of their cells, ascending, on the host.
         groups: Blocks of graphs of equal size.
         row: [C], the node a of each cell (a, b), counted over all graphs.
         column: [C], its node b.
@@ -43,6 +46,7 @@ class Cells:
         place: [N], number of each node inside its graph.
     """
 
+    sizes: Tensor
     groups: tuple[Block, ...]
     row: Tensor
     column: Tensor
@@ -57,6 +61,13 @@ class Cells:
     def diagonal(self) -> Tensor:
         """The cells (a, a), [N]."""
         return self.first + self.place
+
+    @cached_property
+    def tiles(self) -> Tensor:
+        """What the programs of Triton's kernel work on, on the device of the cells."""
+        from i2gnn.ops import triton
+
+        return triton.tiles_of_cells(self.sizes).to(self.row.device, non_blocking=True)
 
 
 def cells_of(graphs: GraphStore) -> Cells:
@@ -81,15 +92,18 @@ def cells_of(graphs: GraphStore) -> Cells:
         groups.append(Block((size,) * count, int(ends[0]), int(ends[1])))
         position += count
 
-    device, total = graphs.device, int(start[-1])
-    first_node = graphs.offsets["node"][:-1].to(device)
-    start_of_graph = torch.empty_like(sizes).scatter_(0, order, start[:-1]).to(device)
-    graph, size = graphs.node_to_graph, sizes.to(device)
-    place = torch.arange(graphs.num_nodes, device=device) - first_node[graph]
-    order, ordered = order.to(device), ordered.to(device)
-    nodes = ragged_arange(first_node[order], ordered, graphs.num_nodes)  # rows in their order
+    total = int(start[-1])
+    starts = torch.empty_like(sizes).scatter_(0, order, start[:-1])
+    on_host = (graphs.offsets["node"][:-1], sizes, starts, order, ordered)
+    first_node, size, start_of_graph, order, length = (
+        tensor.to(graphs.device, non_blocking=True) for tensor in on_host
+    )
+    graph = graphs.node_to_graph
+    place = torch.arange(graphs.num_nodes, device=graphs.device) - first_node[graph]
+    nodes = ragged_arange(first_node[order], length, graphs.num_nodes)  # rows in their order
     length = size[graph[nodes]]
     return Cells(
+        sizes=ordered,
         groups=tuple(groups),
         row=torch.repeat_interleave(nodes, length, output_size=total),
         column=ragged_arange(first_node[graph[nodes]], length, total),
@@ -103,6 +117,7 @@ def multiply(x: Tensor, y: Tensor, cells: Cells, how: Product = "grouped") -> Te
 
         out[a,b] = sum of x[a,c] * y[c,b] over the nodes c of the graph
 
+    On a GPU, Triton's kernel multiplies all of them where they lie, whatever `how` says. Elsewhere
     "grouped" takes one batched product per size and holds n x n x D numbers per graph. "padded"
     takes one per block of similar sizes, each filled up with zeros to its largest: fewer and larger
     products, for devices where their number matters.
@@ -111,6 +126,10 @@ def multiply(x: Tensor, y: Tensor, cells: Cells, how: Product = "grouped") -> Te
         x, y: [C, D].
         returns: [C, D].
     """
+    if use_triton(x, y):
+        from i2gnn.ops import triton
+
+        return triton.multiply_cells(x, y, cells.tiles)
     blocks = cells.groups if how == "grouped" else _merge(cells.groups)
     if not blocks:
         return x * y

@@ -45,7 +45,8 @@ class PPGN(Network):
         mlp_depth: Linear layers in mlp1 and mlp2, each followed by a ReLU.
         pool: "sum", or "mean" as in the paper's version: the sums above divided by their length.
         level: Where the outputs live: "node", "edge" or "graph".
-        product: How matrices are multiplied, with the same result; see `cells.multiply`.
+        product: How matrices are multiplied where no kernel does it, "grouped" or "padded", with
+            the same result; see `cells.multiply`.
 
     Shapes:
         batch: `GraphStore`, or a PyG batch of graphs from `BranchedEgoNets`.
@@ -133,7 +134,7 @@ class PPGN(Network):
         total = z.new_zeros(graphs.num_nodes, z.shape[1])
         others = total.index_add(0, cells.row, z).index_add(0, cells.column, z) - 2 * diagonal
         if self.pool == "mean":
-            size = graphs.sizes["node"].to(z.device)[graphs.node_to_graph]
+            size = graphs.sizes["node"].to(z.device, non_blocking=True)[graphs.node_to_graph]
             others = others / (2 * size - 2).clamp(min=1).unsqueeze(1)
         return torch.cat([diagonal, others], dim=1)
 
@@ -142,7 +143,7 @@ class PPGN(Network):
         diagonal = total.index_add(0, graphs.node_to_graph, z[cells.diagonal])
         others = total.index_add(0, graphs.node_to_graph[cells.row], z) - diagonal
         if self.pool == "mean":
-            size = graphs.sizes["node"].to(z.device).unsqueeze(1)
+            size = graphs.sizes["node"].to(z.device, non_blocking=True).unsqueeze(1)
             diagonal = diagonal / size.clamp(min=1)
             others = others / (size * (size - 1)).clamp(min=1)
         return torch.cat([diagonal, others], dim=1)
@@ -166,8 +167,10 @@ class PPGNBlock(nn.Module):
     def forward(self, z: Tensor, cells: Cells, product: Product) -> Tensor:
         """[C, in_channels] to [C, out_channels]."""
         multiplied = multiply(self.left(z), self.right(z), cells, product)
-        result: Tensor = self.skip(torch.cat([z, multiplied], dim=1))
-        return result
+        # The halves of W one after the other, rather than z and the product side by side.
+        widths = [z.shape[1], multiplied.shape[1]]
+        of_z, of_product = torch.split(self.skip.weight, widths, dim=1)
+        return torch.addmm(functional.linear(z, of_z, self.skip.bias), multiplied, of_product.t())
 
 
 def _read_edges(z: Tensor, graphs: GraphStore, cells: Cells) -> Tensor:

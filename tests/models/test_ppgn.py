@@ -5,6 +5,7 @@ import torch
 
 from i2gnn.models import PPGN
 from i2gnn.models.cells import cells_of, multiply
+from i2gnn.models.ppgn import PPGNBlock
 from i2gnn.models.registry import REGISTRY, count_parameters
 from tests.helpers import assert_matches_reference, random_graphs
 from tests.named_graphs import awkward, cycle, rook, shrikhande, store
@@ -75,6 +76,15 @@ def test_both_products_give_the_same_outputs_and_gradients(pool, level):
         results.append([out, *torch.autograd.grad(out.square().sum(), list(model.parameters()))])
     for grouped, padded in zip(*results, strict=True):
         torch.testing.assert_close(grouped, padded, rtol=1e-10, atol=1e-10)
+
+
+def test_a_block_is_a_linear_map_of_states_and_products_side_by_side():
+    cells = cells_of(random_graphs(4, seed=2))
+    block = PPGNBlock(5, 8, mlp_depth=2).double()
+    z = torch.randn(len(cells.row), 5, dtype=torch.float64)
+    multiplied = multiply(block.left(z), block.right(z), cells)
+    expected = block.skip(torch.cat([z, multiplied], dim=1))
+    torch.testing.assert_close(block(z, cells, "grouped"), expected)
 
 
 def test_all_weights_are_counted_in_the_paper():
