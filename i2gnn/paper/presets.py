@@ -85,6 +85,9 @@ def small_batches(graphs: int, lr: float, decay: float = 0.05, **optimizer: Any)
     return cosine(lr, name="adamw", weight_decay=decay, **optimizer) | {"batch_size": graphs}
 
 
+CLIPPED = small_batches(64, 5e-4, max_grad_norm=0.1) | SQUARED
+"""Rare counts have rare and large gradients, after which a network might not count at all."""
+
 CANDIDATES: Mapping[str, Candidate] = MappingProxyType(
     {
         "plain": Candidate("the paper's training; 5 layers, plain distances as labels"),
@@ -154,7 +157,17 @@ CANDIDATES: Mapping[str, Candidate] = MappingProxyType(
         ),
         "smaller-batches-clipped-short": Candidate(
             "64 graphs a step, squared errors beside absolute ones, clipped gradients, 300 epochs",
-            training=small_batches(64, 5e-4, max_grad_norm=0.1) | SQUARED | {"epochs": 300},
+            training=CLIPPED | {"epochs": 300},
+        ),
+        "smaller-batches-clipped-side-short": Candidate(
+            "squared errors, clipped gradients, subgraphs read at j, 300 epochs",
+            SIDE,
+            CLIPPED | {"epochs": 300},
+        ),
+        "smaller-batches-clipped-additive-short": Candidate(
+            "squared errors, clipped gradients, sums over branches, 300 epochs",
+            ADDITIVE,
+            CLIPPED | {"epochs": 300},
         ),
         "smaller-batches-side": Candidate(
             "cosine from 5e-4, little decay of weights, 64 graphs a step, subgraphs read at j",
