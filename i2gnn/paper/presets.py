@@ -18,6 +18,7 @@ __all__ = [
     "Candidate",
     "Task",
     "candidate_of",
+    "chosen",
     "configure",
 ]
 
@@ -255,8 +256,12 @@ def configure(preset: str, task: Task, seed: int) -> RunConfig:
 
 def candidate_of(preset: str, task: Task) -> Candidate:
     """The candidate that a preset stands for: `best-<name>`, or `best` with the chosen one."""
-    best = BEST.get((task.dataset, task.level, task.target), USUAL[task.dataset])
-    return CANDIDATES[best if preset == "best" else preset.removeprefix("best-")]
+    return CANDIDATES[chosen(task) if preset == "best" else preset.removeprefix("best-")]
+
+
+def chosen(task: Task) -> str:
+    """The name of the candidate that `best` stands for."""
+    return BEST.get((task.dataset, task.level, task.target), USUAL[task.dataset])
 
 
 def _published(name: str, layers: int) -> dict[str, Any]:

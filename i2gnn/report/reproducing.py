@@ -17,7 +17,7 @@ from i2gnn.paper.counting import (
     target_title,
 )
 from i2gnn.paper.experiment import is_outdated
-from i2gnn.paper.presets import PRESETS, Task
+from i2gnn.paper.presets import PRESETS, Task, chosen
 from i2gnn.paper.records import read_records
 from i2gnn.paper.summary import Cell, summarize
 from i2gnn.report.figures import binned_errors, learning_curves
@@ -48,6 +48,8 @@ model; all at the four digits that papers print. Exact: the share of counts that
 predictions are rounded. Searches are compared on validation graphs, and have no goals.\
 """
 
+SEARCH = "the lowest is taken; runs of the preset best are among those of the candidate that it is"
+
 
 @dataclass(frozen=True)
 class Section:
@@ -73,7 +75,7 @@ class Section:
     @property
     def about(self) -> str:
         """What the preset is, and what the runs took."""
-        about = preset_title(self.presets[0]) if self.table.tests else "The lowest is taken"
+        about = preset_title(self.presets[0]) if self.table.tests else SEARCH
         sentence = f"{about[:1].upper()}{about[1:]}." if about else ""
         if not self.records:
             return f"{sentence} No run has been made yet."
@@ -168,17 +170,35 @@ def collect_sections(results: str | os.PathLike[str]) -> list[Section]:
     sections = []
     for table in (TABLES[name] for name in SHOWN):
         own = [r for r in records if r["table"] == table.name]
+        at_hand = records  # a table may show runs of another
+        if not table.tests:
+            own += [*_runs_of_best(table, records, own)]
+            at_hand = own
         presets = dict.fromkeys([*ALWAYS.get(table.name, ()), *(r["preset"] for r in own)])
         groups = [(preset,) for preset in presets] if table.tests else [tuple(presets)]
         for group in filter(None, groups):
-            cells = summarize(table, group, records)
+            cells = summarize(table, group, at_hand)
             order: dict[tuple[str, ...], int] = {
                 (cell.preset, *cell.task): place for place, cell in enumerate(cells)
             }
-            used = [record for record in records if _key(record) in order]
+            used = [record for record in at_hand if _key(record) in order]
             used.sort(key=lambda record: (order[_key(record)], record["seed"]))
             sections.append(Section(table, group, tuple(cells), tuple(used)))
     return sections
+
+
+def _runs_of_best(
+    search: CountingTable, records: Sequence[dict[str, Any]], own: Sequence[dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """Runs of `best` as those of the candidate it is, where candidates have been compared."""
+    found = {(*_key(record), record["seed"]) for record in own}
+    compared = {key[1:-1] for key in found}
+    for record in (record for record in records if record["preset"] == "best"):
+        task = Task(search.name, *(record[name] for name in Task._fields[1:]))
+        here = {"table": search.name, "preset": f"best-{chosen(task)}", "test_metrics": {}}
+        run = {**record, **here}
+        if task in compared and (*_key(run), run["seed"]) not in found:
+            yield run
 
 
 def preset_title(preset: str) -> str:

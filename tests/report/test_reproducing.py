@@ -89,6 +89,16 @@ def test_a_search_shows_validation(results):
     assert first.goal is None  # of test errors
 
 
+def test_a_search_has_the_runs_of_best(results):
+    """As those of the candidate that it is, where it was compared and has not made them itself."""
+    keep(results, *(record("i2gnn", "cycle5", s, 0.1, preset="best") for s in (0, 1)))
+    keep(results, record("i2gnn", "cycle5", 0, 0.2, table="search", preset="best-smaller-batches"))
+    (section,) = (s for s in collect_sections(results) if s.table.name == "search")
+    assert section.headings == ["5-cycle"]  # 6-cycles have runs of best alone
+    (cells,) = (row for title, row in section.rows if title.startswith("smaller-batches: "))
+    assert cells[0] is not None and cells[0].values == (0.1, 0.05)  # half of the test errors
+
+
 def test_presets_on_the_side_show_what_there_is(results):
     for target in ("cycle6", "cycle4"):
         keep(results, record("i2gnn", target, 0, 0.01, preset="paper-5"))
