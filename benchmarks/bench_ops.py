@@ -82,8 +82,8 @@ def cases(s: Subgraphs) -> dict[str, Case]:
         "pool_graphs": Case(lambda h: ops.pool_graphs(h, s), (N,)),
         "pool_context, mean": Case(lambda h: ops.pool_context(h, s, "mean"), (R,)),
         "spread_nodes": Case(lambda x: ops.spread_nodes(x, s), (N,)),
-        "read_subgraphs": Case(lambda h: ops.read_subgraphs(h, None, s), (R,)),
-        "read_subgraphs, gate": Case(lambda h, g: ops.read_subgraphs(h, g, s), (R, R), True),
+        "read_subgraphs": Case(lambda h: ops.read_subgraphs(h, s), (R,)),
+        "read_subgraphs, gate": Case(lambda h, g: ops.read_subgraphs(h, s, g), (R, R), True),
         f"lookup, {labels} labels": Case(lambda table: ops.lookup(table, code), (labels,)),
         "lookup, 300 codes": Case(lambda table: ops.lookup(table, many), (300,)),
     }

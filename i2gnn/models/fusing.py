@@ -102,7 +102,7 @@ def read_at_once(model: "IdentifierGNN", h: Tensor, subgraphs: Subgraphs) -> Ten
     gate = None
     if model.gate is not None and model.gate_labels is not None:
         gate = model.gate.embedding(model.gate_labels.embedding(subgraphs))
-    return ops.node_states(h, gate, subgraphs)
+    return ops.node_states(h, subgraphs, gate)
 
 
 def has_static_shapes(model: "IdentifierGNN", subgraphs: Subgraphs) -> bool:

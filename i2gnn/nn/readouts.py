@@ -83,7 +83,7 @@ def read_nodes(
 ) -> Tensor:
     """The parts of each node side by side: [R, D] rows to [N, parts D]."""
     if reduce == "mean" and set(parts) >= {"nodes", "center", "side"}:
-        nodes = ops.read_subgraphs(h, gate, subgraphs)
+        nodes = ops.read_subgraphs(h, subgraphs, gate)
     else:
         branches = read_branches(h, subgraphs, parts, reduce, gate)
         nodes = ops.pool_branches(branches, subgraphs, reduce)

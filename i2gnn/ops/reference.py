@@ -234,7 +234,7 @@ def read_branches(h: Tensor, subgraphs: Subgraphs, part: Part, reduce: Reduce) -
     return read_rows(h, subgraphs, part)
 
 
-def read_subgraphs(h: Tensor, gate: Tensor | None, subgraphs: Subgraphs) -> Tensor:
+def read_subgraphs(h: Tensor, subgraphs: Subgraphs, gate: Tensor | None = None) -> Tensor:
     """See `i2gnn.ops.read_subgraphs`."""
     h = h if gate is None else gate * h
     parts: tuple[Part, ...] = ("nodes", "center", "side")
@@ -329,16 +329,16 @@ def normalize(h: Tensor, norm: NormState | None) -> Tensor:
     )  # fmt: skip
 
 
-def node_states(h: Tensor, gate: LabelEmbedding | None, subgraphs: Subgraphs) -> Tensor:
+def node_states(h: Tensor, subgraphs: Subgraphs, gate: LabelEmbedding | None = None) -> Tensor:
     """See `i2gnn.ops.node_states`."""
     opened = None if gate is None else torch.sigmoid(embed_labels(gate, subgraphs))
-    states = [read_subgraphs(h, opened, subgraphs), pool_context(h, subgraphs, "mean")]
+    states = [read_subgraphs(h, subgraphs, opened), pool_context(h, subgraphs, "mean")]
     return torch.cat(states, dim=1)
 
 
 def mix_nodes(h: Tensor, subgraphs: Subgraphs, mix: NodeMix) -> Tensor:
     """[R, D] to the same."""
-    states = node_states(h, mix.gate, subgraphs)
+    states = node_states(h, subgraphs, mix.gate)
     of_nodes = torch.addmm(mix.bias, states, mix.weight_states)
     hidden = torch.relu(h @ mix.weight_rows + spread_nodes(of_nodes, subgraphs))
     return torch.addmm(mix.bias_out, hidden, mix.weight_out)

@@ -129,7 +129,7 @@ def read_rows(h: Tensor, subgraphs: Subgraphs, part: Part) -> Tensor:
     return reference.read_rows(h, subgraphs, part)
 
 
-def read_subgraphs(h: Tensor, gate: Tensor | None, subgraphs: Subgraphs) -> Tensor:
+def read_subgraphs(h: Tensor, subgraphs: Subgraphs, gate: Tensor | None = None) -> Tensor:
     """Reads what the subgraphs of each root say of themselves and of their identified nodes.
 
         g[i,j,k] = gate[i,j,k] * h[i,j,k], or h[i,j,k] without a gate
@@ -146,11 +146,11 @@ def read_subgraphs(h: Tensor, gate: Tensor | None, subgraphs: Subgraphs) -> Tens
     if use_triton(*((h,) if gate is None else (h, gate))):
         from i2gnn.ops import triton
 
-        return triton.read_subgraphs(h, gate, subgraphs)
-    return reference.read_subgraphs(h, gate, subgraphs)
+        return triton.read_subgraphs(h, subgraphs, gate)
+    return reference.read_subgraphs(h, subgraphs, gate)
 
 
-def node_states(h: Tensor, gate: LabelEmbedding | None, subgraphs: Subgraphs) -> Tensor:
+def node_states(h: Tensor, subgraphs: Subgraphs, gate: LabelEmbedding | None = None) -> Tensor:
     """Reads all that subgraphs say of each node: `read_subgraphs`, and the context beside it.
 
         g[i,j,k] = sigmoid(embedded labels of (i,j,k)) * h[i,j,k], or h[i,j,k] without a gate
@@ -167,14 +167,14 @@ def node_states(h: Tensor, gate: LabelEmbedding | None, subgraphs: Subgraphs) ->
     if uses_fused(h):
         from i2gnn.ops import triton
 
-        if triton.fits_node_states(h, gate, subgraphs):
-            return triton.read_node_states(h, gate, subgraphs)
+        if triton.fits_node_states(h, subgraphs, gate):
+            return triton.read_node_states(h, subgraphs, gate)
     if use_whole_roots(h, subgraphs):
         from i2gnn.ops import cpu
 
-        return cpu.node_states(h, gate, subgraphs)
+        return cpu.node_states(h, subgraphs, gate)
     opened = None if gate is None else torch.sigmoid(embed_labels(gate, subgraphs))
-    states = [read_subgraphs(h, opened, subgraphs), pool_context(h, subgraphs, "mean")]
+    states = [read_subgraphs(h, subgraphs, opened), pool_context(h, subgraphs, "mean")]
     return torch.cat(states, dim=1)
 
 

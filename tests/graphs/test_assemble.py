@@ -183,7 +183,7 @@ def test_ops_leave_spare_items_out(backend):
             (mean(ops.pool_branches), "branch"),
             (mean(ops.pool_context), "row"),
             (mean(ops.pool_graphs), "node"),
-            (lambda h, s: ops.read_subgraphs(h, None, s), "row"),
+            (ops.read_subgraphs, "row"),
             (lambda h, s: ops.aggregate(h, s, torch.ones(s.num_edges, 3).to(h)), "row"),
         ):
             h = torch.randn(exact.length(axis), 3, dtype=torch.float64, requires_grad=True)

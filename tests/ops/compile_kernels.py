@@ -91,7 +91,7 @@ def relu_sums(subgraphs: Subgraphs) -> None:
     types = torch.zeros(subgraphs.num_edges, dtype=torch.int64)
     ops.aggregate(h, subgraphs, edges).sum().backward()
     ops.aggregate(h, subgraphs, edges[:4], types).sum().backward()
-    ops.read_subgraphs(h, torch.ones_like(h, requires_grad=True), subgraphs).sum().backward()
+    ops.read_subgraphs(h, subgraphs, torch.ones_like(h, requires_grad=True)).sum().backward()
 
 
 def main() -> None:

@@ -319,7 +319,7 @@ def read(function, subgraphs, h, gate, dtype):
     """States of nodes and all gradients, as float64 on the CPU."""
     h = h.to(subgraphs.device, dtype).requires_grad_()
     gate = convert(gate, lambda t: t.to(subgraphs.device, dtype).requires_grad_())
-    out = function(h, gate, subgraphs)
+    out = function(h, subgraphs, gate)
     direction = torch.linspace(0, 99, out.numel(), dtype=dtype, device=out.device).cos()
     loss = 1e-7 * (out * direction.view(out.shape)).sum()
     grads = torch.autograd.grad(loss, [h, *flatten(gate)])

@@ -146,10 +146,8 @@ def test_references_are_the_definitions():
             if i == root
         ]
         by_root.append(torch.stack(read).mean(0))
-    torch.testing.assert_close(reference.read_subgraphs(h, gate, s), torch.stack(by_root))
-    torch.testing.assert_close(
-        reference.read_subgraphs(g, None, s), reference.read_subgraphs(h, gate, s)
-    )
+    torch.testing.assert_close(reference.read_subgraphs(h, s, gate), torch.stack(by_root))
+    torch.testing.assert_close(reference.read_subgraphs(g, s), reference.read_subgraphs(h, s, gate))
 
 
 def test_backend_reference_is_used_and_left(monkeypatch):
@@ -193,7 +191,7 @@ def test_wrong_shapes_are_errors_not_wild_reads():
     with pytest.raises(ValueError, match="edge_type needs edge_attr"):
         ops.aggregate(h, s, edge_type=torch.zeros(s.num_edges, dtype=torch.int64))
     with pytest.raises(ValueError, match=r"gate has shape \[1, 2\]; h has"):
-        ops.read_subgraphs(h, torch.ones(1, 2), s)
+        ops.read_subgraphs(h, s, torch.ones(1, 2))
     for pool in (ops.pool_branches, ops.pool_graphs, ops.pool_context, ops.spread_nodes):
         with pytest.raises(ValueError, match=r"has shape \[2, 2\]; expected"):
             pool(torch.ones(2, 2), s)
@@ -217,7 +215,7 @@ def test_wrong_indices_are_errors_not_wild_reads():
     with pytest.raises(ValueError, match=message):
         ops.gated_stack(all_of_them, s, stacked, ops.Projection(*(w[None] for w in then)))
     with pytest.raises(ValueError, match=message):
-        ops.node_states(h, ops.LabelEmbedding(few, None), s)
+        ops.node_states(h, s, ops.LabelEmbedding(few, None))
     with pytest.raises(ValueError, match="rows have no resistances"):
         ops.embed_labels(ops.LabelEmbedding(all_of_them, torch.ones(2, 4)), s)
     mlp = ops.Perceptron(torch.ones(4, 4), torch.ones(4), None, torch.ones(4, 4), torch.ones(4))

@@ -93,8 +93,8 @@ OPS = {
     "lookup, 5 codes": (lookup, (5,)),
     "lookup, 100 codes": (lookup, (100,)),
     "spread_nodes": (lambda ops, s, x: ops.spread_nodes(x, s), ("node",)),
-    "read_subgraphs": (lambda ops, s, h: ops.read_subgraphs(h, None, s), ("row",)),
-    "read_subgraphs, gate": (lambda ops, s, h, g: ops.read_subgraphs(h, g, s), ("row", "row")),
+    "read_subgraphs": (lambda ops, s, h: ops.read_subgraphs(h, s), ("row",)),
+    "read_subgraphs, gate": (lambda ops, s, h, g: ops.read_subgraphs(h, s, g), ("row", "row")),
 }
 for axis, name in (
     ("row", "pool_nodes"),

@@ -22,7 +22,7 @@ CHUNKS = 16
 Array = npt.NDArray[Any]
 
 
-def node_states(h: Tensor, gate: LabelEmbedding | None, subgraphs: Subgraphs) -> Tensor:
+def node_states(h: Tensor, subgraphs: Subgraphs, gate: LabelEmbedding | None = None) -> Tensor:
     """See `i2gnn.ops.node_states`; for float32 and subgraphs that fit `fits_whole_roots`."""
     tensors = (None, None) if gate is None else gate
     result: Tensor = ReadNodes.apply(subgraphs, gate, h, *tensors)  # type: ignore[no-untyped-call]

@@ -21,13 +21,13 @@ GRAD_ROWS, GRAD_WARPS = 8, 2
 """Rows of a tile of gradients, and warps that share it."""
 
 
-def fits_node_states(h: Tensor, gate: LabelEmbedding | None, subgraphs: Subgraphs) -> bool:
+def fits_node_states(h: Tensor, subgraphs: Subgraphs, gate: LabelEmbedding | None = None) -> bool:
     """Whether the kernels can take this width, this many codes and this many rows."""
     few = gate is None or len(gate.table) <= MAX_CODES
     return few and h.shape[1] <= MAX_WIDTH and 0 < subgraphs.num_rows * MAX_WIDTH < 2**31
 
 
-def read_node_states(h: Tensor, gate: LabelEmbedding | None, subgraphs: Subgraphs) -> Tensor:
+def read_node_states(h: Tensor, subgraphs: Subgraphs, gate: LabelEmbedding | None = None) -> Tensor:
     """See `i2gnn.ops.node_states`."""
     tensors = (None, None) if gate is None else gate
     result: Tensor = ReadNodes.apply(subgraphs, gate, h, *tensors)  # type: ignore[no-untyped-call]

@@ -14,7 +14,7 @@ from i2gnn.subgraphs.structure import Subgraphs
 __all__ = ["read_subgraphs"]
 
 
-def read_subgraphs(h: Tensor, gate: Tensor | None, subgraphs: Subgraphs) -> Tensor:
+def read_subgraphs(h: Tensor, subgraphs: Subgraphs, gate: Tensor | None = None) -> Tensor:
     """See `i2gnn.ops.read_subgraphs`."""
     result: Tensor = ReadSubgraphs.apply(h, gate, subgraphs)  # type: ignore[no-untyped-call]
     return result
