@@ -70,6 +70,18 @@ def test_other_widths_are_left_to_other_ops(device):  # noqa: F811
     check(subgraphs, inputs)
 
 
+def test_gradients_may_be_transposed(device):  # noqa: F811
+    subgraphs = extract_subgraphs(random_graphs(2, nodes=(3, 5)), hops=1).to(device)
+    inputs = make_inputs(subgraphs, 16)
+
+    def turned(function):
+        return lambda *arguments: function(*arguments).t()
+
+    with ops.backend("triton"):
+        found = run(turned(ops.gated_layer), subgraphs, inputs, torch.float32)
+    assert_close(found, run(turned(reference.gated_layer), subgraphs, inputs, torch.float64))
+
+
 def test_spare_rows_are_zero_and_teach_nothing(device):  # noqa: F811
     data = extract_subgraphs(random_graphs(3, nodes=(3, 5)), hops=1, identifiers=1).to(device)
     data = data.with_targets(torch.zeros(data.num_nodes, 1, device=device), "node")

@@ -147,8 +147,7 @@ class GatedStack(torch.autograd.Function):
         rows = _scaled(grad, scale)
         later = run.shares(run.layers - 1)
         for t in range(run.layers - 1, 0, -1):
-            own, message = run.gates_grad(t, rows, *kept[t], later[:, t - 1])
-            rows = run.join(sum_links(message, run.subgraphs, own=own))
+            (rows,) = run.gates_grad(t, rows, *kept[t], later[:, t - 1])
             kept[t] = None
         first = run.label_shares()
         run.label_grad(rows, kept[0], first[:, 0])
@@ -186,12 +185,8 @@ class GatedLayer(torch.autograd.Function):
         run = ctx.run
         scale = find_scale(grad)
         partial = run.shares(1)
-        own, message = run.gates_grad(0, _scaled(grad, scale), *ctx.kept, partial[:, 0])
-        if ctx.sends:
-            by_rows = [own, sum_links(message, run.subgraphs)]
-        else:
-            by_rows = [sum_links(message, run.subgraphs, own=own)]
-        run.join(own)
+        scaled = _scaled(grad, scale)
+        by_rows = run.gates_grad(0, scaled, *ctx.kept, partial[:, 0], sends=ctx.sends)
         by_h, by_sent = [*(rows.float() / scale for rows in by_rows), None][:2]
         return None, by_h, by_sent, *run.collect(sum_shares(partial, scale))
 
@@ -250,11 +245,17 @@ class _Run:
         return out
 
     def gates_grad(
-        self, t: int, grad: Tensor, h: Tensor, message: Tensor, partial: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """From the gradient by layer t's result those by its input and messages.
+        self,
+        t: int,
+        grad: Tensor,
+        h: Tensor,
+        message: Tensor,
+        partial: Tensor,
+        sends: bool = False,
+    ) -> list[Tensor]:
+        """From the gradient by layer t's result that by its input; shares of those of weights.
 
-        Shares of the gradients by its weights follow on the side, until `join`.
+        With `sends` the input was not what rows sent: the gradients by both.
         """
         then, last = self.projects(t), t == self.layers - 1
         source = self.source() if last else None
@@ -283,15 +284,15 @@ class _Run:
             num_warps=4,
             num_stages=2,
         )
-        # What follows reads much and computes little, too: side by side they take less time.
-        self.side = SideWork(grad)
-        self.side.run(self._weights_grad, t, grad, h, message, grad_gates, new, partial)
-        return grad_h, grad_message
-
-    def join(self, rows: Tensor) -> Tensor:
-        """Waits for the work on the side; returns what it is given."""
-        self.side.join()
-        return rows
+        # Both read much and compute little, so that side by side they take less time.
+        side = SideWork(grad)
+        side.run(self._weights_grad, t, grad, h, message, grad_gates, new, partial)
+        if sends:
+            by_rows = [grad_h, sum_links(grad_message, self.subgraphs)]
+        else:
+            by_rows = [sum_links(grad_message, self.subgraphs, own=grad_h)]
+        side.join()
+        return by_rows
 
     def _weights_grad(
         self,
@@ -480,6 +481,7 @@ class _StackRun(_Run):
 
 
 def _scaled(grad: Tensor, scale: Tensor) -> Tensor:
+    grad = grad.contiguous()
     return torch.mul(grad, scale, out=torch.empty_like(grad, dtype=torch.float16))
 
 
