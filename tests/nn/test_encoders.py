@@ -44,9 +44,10 @@ def test_labels_of_the_root_alone(kinds):
     torch.testing.assert_close(encoder(s), one(root_alone)[s.row_to_pair])
 
 
-def test_gates_are_sigmoids_of_a_linear_map():
-    s = extract_subgraphs(random_graphs(4), hops=2, labels="spd+resistance")
-    encoder, gate = LabelEncoder(("spd", "resistance"), 2, 2, 6), LabelGate(6, 3)
+@pytest.mark.parametrize("labels", ["spd+resistance", "spd", "resistance"])
+def test_gates_are_sigmoids_of_a_linear_map(labels):
+    s = extract_subgraphs(random_graphs(4), hops=2, labels=labels)
+    encoder, gate = LabelEncoder(tuple(labels.split("+")), 2, 2, 6), LabelGate(6, 3)
     torch.testing.assert_close(gate(encoder, s), torch.sigmoid(gate.linear(encoder(s))))
 
 
