@@ -103,6 +103,8 @@ class CopiedI2GNN(nn.Module):
 
     def __init__(self, model: Any) -> None:
         super().__init__()
+        if model.parts != ("nodes",):
+            raise ValueError(f"copied subgraphs are read at all nodes, not at {model.parts}")
         encoders = [model.encode_labels, *(inject.labels for inject in model.injections)]
         self.labels = nn.ModuleList(map(Labels, encoders))
         self.mix = nn.ModuleList(deepcopy(inject.linear) for inject in model.injections)

@@ -13,6 +13,8 @@ hand on is a choice of parts:
 All but the context may be gated: h[i,j,k] is then multiplied by gate[i,j,k] first.
 """
 
+from typing import cast
+
 import torch
 from torch import Tensor, nn
 
@@ -65,12 +67,8 @@ def read_branches(
 ) -> Tensor:
     """The parts of each subgraph side by side: [R, D] rows to [B, parts D] (the context aside)."""
     h = h if gate is None else gate * h
-    read = {
-        "nodes": lambda: ops.pool_nodes(h, subgraphs, reduce),
-        "center": lambda: ops.read_rows(h, subgraphs, "center"),
-        "side": lambda: ops.read_rows(h, subgraphs, "side"),
-    }
-    found = [read[part]() for part in parts if part != "context"]
+    of_subgraphs = [cast(ops.Part, part) for part in parts if part != "context"]
+    found = [ops.read_part(h, subgraphs, part, reduce) for part in of_subgraphs]
     return found[0] if len(found) == 1 else torch.cat(found, dim=1)
 
 

@@ -33,7 +33,7 @@ from i2gnn.ops.rows import (
     pool_context,
     pool_graphs,
     pool_nodes,
-    read_rows,
+    read_part,
     read_subgraphs,
     spread_nodes,
 )
@@ -63,7 +63,7 @@ __all__ = [
     "pool_context",
     "pool_graphs",
     "pool_nodes",
-    "read_rows",
+    "read_part",
     "read_subgraphs",
     "spread_nodes",
     "uses_fused",

@@ -34,7 +34,7 @@ __all__ = [
     "pool_context",
     "pool_graphs",
     "pool_nodes",
-    "read_rows",
+    "read_part",
     "read_subgraphs",
     "rows_read",
     "spread_nodes",
@@ -210,8 +210,12 @@ def pool_context(h: Tensor, subgraphs: Subgraphs, reduce: Reduce = "sum") -> Ten
     return _pool(h, subgraphs.row_to_node, subgraphs.num_nodes, reduce)
 
 
-def read_rows(h: Tensor, subgraphs: Subgraphs, part: Part) -> Tensor:
-    """See `i2gnn.ops.read_rows`."""
+def read_part(
+    h: Tensor, subgraphs: Subgraphs, part: Part = "nodes", reduce: Reduce = "sum"
+) -> Tensor:
+    """See `i2gnn.ops.read_part`."""
+    if part == "nodes":
+        return pool_nodes(h, subgraphs, reduce)
     found = h.index_select(0, rows_read(subgraphs, part))
     if subgraphs.graph_ptr is None:
         return found
@@ -227,18 +231,11 @@ def rows_read(subgraphs: Subgraphs, part: Part) -> Tensor:
     return subgraphs.row_of_root if part == "center" else subgraphs.row_of_branch
 
 
-def read_branches(h: Tensor, subgraphs: Subgraphs, part: Part, reduce: Reduce) -> Tensor:
-    """One part of each subgraph: [R, D] to [B, D]."""
-    if part == "nodes":
-        return pool_nodes(h, subgraphs, reduce)
-    return read_rows(h, subgraphs, part)
-
-
 def read_subgraphs(h: Tensor, subgraphs: Subgraphs, gate: Tensor | None = None) -> Tensor:
     """See `i2gnn.ops.read_subgraphs`."""
     h = h if gate is None else gate * h
     parts: tuple[Part, ...] = ("nodes", "center", "side")
-    found = [read_branches(h, subgraphs, part, "mean") for part in parts]
+    found = [read_part(h, subgraphs, part, "mean") for part in parts]
     return pool_branches(torch.cat(found, dim=1), subgraphs, "mean")
 
 
@@ -364,7 +361,7 @@ def gated_stack(
     h = lookup(table, subgraphs.label_code)
     for layer, projection in unstack(layers, then):
         h = gated_layer(h, subgraphs, layer, projection)
-    return read_branches(h, subgraphs, part, reduce)
+    return read_part(h, subgraphs, part, reduce)
 
 
 def unstack(

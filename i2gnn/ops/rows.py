@@ -118,15 +118,21 @@ def pool_context(h: Tensor, subgraphs: Subgraphs, reduce: Reduce = "sum") -> Ten
     return reference.pool_context(h, subgraphs, reduce)
 
 
-def read_rows(h: Tensor, subgraphs: Subgraphs, part: Part) -> Tensor:
-    """One row of each subgraph: at its root, h[i,j,i] ("center"), or its branch, h[i,j,j] ("side").
+def read_part(
+    h: Tensor, subgraphs: Subgraphs, part: Part = "nodes", reduce: Reduce = "sum"
+) -> Tensor:
+    """Reads each subgraph: all its nodes, as `pool_nodes` does, or one row of it.
+
+        out[i,j] = h[i,j,i] ("center") or h[i,j,j] ("side")
 
     Shapes:
         h: [R, D].
         returns: [B, D].
     """
+    if part == "nodes":
+        return pool_nodes(h, subgraphs, reduce)
     check_length("h", h, subgraphs.num_rows)
-    return reference.read_rows(h, subgraphs, part)
+    return reference.read_part(h, subgraphs, part)
 
 
 def read_subgraphs(h: Tensor, subgraphs: Subgraphs, gate: Tensor | None = None) -> Tensor:

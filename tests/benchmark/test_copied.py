@@ -47,3 +47,8 @@ def test_counting_model():
     subgraphs = model.extract(awkward())
     ours, theirs = model(subgraphs), CopiedI2GNN(model)(copy_subgraphs(subgraphs))
     assert_close(ours, theirs, 1e-12)
+
+
+def test_other_readouts_are_refused():
+    with pytest.raises(ValueError, match=r"read at all nodes, not at \('side',\)"):
+        CopiedI2GNN(I2GNN(num_layers=2, hops=2, readout="side"))

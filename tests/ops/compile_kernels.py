@@ -52,10 +52,15 @@ def compile_instead(start: Any, grid: tuple[int, ...], *arguments: Any, **sizes:
             signature[name], constants[name] = "constexpr", value
         else:
             signature[name] = "fp32" if isinstance(value, float) else "i32"
-    key = (start.fn.__name__, *signature.items(), *constants.items(), *options.items())
+    key = (name_of(start), *signature.items(), *constants.items(), *options.items())
     if key not in seen:
         seen.add(key)
         triton.compile(ASTSource(start, signature, constants), target=TARGET, options=options)
+
+
+def name_of(kernel: Any) -> str:
+    """Its module and name: two modules may have kernels of one name."""
+    return f"{kernel.fn.__module__.rpartition('.')[2]}.{kernel.fn.__name__}"
 
 
 def modules() -> list[Any]:
@@ -74,7 +79,7 @@ def prepare() -> list[str]:
             elif name == "INTERPRETED":
                 module.INTERPRETED = True
             elif name.endswith("_kernel"):
-                kernels.add(name)
+                kernels.add(name_of(value))
     return sorted(kernels)
 
 

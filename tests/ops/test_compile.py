@@ -21,5 +21,5 @@ def test_every_kernel_compiles(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr[-2000:]
     found = json.loads(done.stdout)
-    assert "gates_kernel" in found["compiled"]
+    assert "gated_kernels.gates_kernel" in found["compiled"]
     assert not found["missing"]

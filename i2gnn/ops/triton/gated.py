@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import pad
 
-from i2gnn.ops.reference import GRUWeights, Part, Projection, read_rows
+from i2gnn.ops.reference import GRUWeights, Part, Projection, read_part
 from i2gnn.ops.triton.aggregate import sum_links
 from i2gnn.ops.triton.gated_run import GatedRun, StackRun
 from i2gnn.ops.triton.pool import sum_nodes
@@ -132,7 +132,7 @@ class GatedStack(torch.autograd.Function):
         ctx.run, ctx.kept = run, kept
         if part == "nodes":
             return sum_nodes(h, subgraphs, torch.float32)
-        return read_rows(h, subgraphs, part).float()
+        return read_part(h, subgraphs, part).float()
 
     @staticmethod
     @once_differentiable
