@@ -165,6 +165,15 @@ CANDIDATES: Mapping[str, Candidate] = MappingProxyType(
             SIDE,
             CLIPPED | {"epochs": 300},
         ),
+        "smaller-batches-clipped-600": Candidate(
+            "64 graphs a step, squared errors beside absolute ones, clipped gradients, 600 epochs",
+            training=CLIPPED | {"epochs": 600},
+        ),
+        "smaller-batches-clipped-side-600": Candidate(
+            "squared errors, clipped gradients, subgraphs read at j, 600 epochs",
+            SIDE,
+            CLIPPED | {"epochs": 600},
+        ),
         "smaller-batches-clipped-additive-short": Candidate(
             "squared errors, clipped gradients, sums over branches, 300 epochs",
             ADDITIVE,

@@ -26,7 +26,7 @@ def run_experiments(
 ) -> dict[str, Event]:
     """Runs all experiments that are not done, in `settings.jobs` processes.
 
-    One that fails leaves the others alone.
+    One that fails leaves the others alone: the next begins in a new process.
 
     Args:
         experiments: In the order in which to begin them.
@@ -106,18 +106,28 @@ class _Pool(contextlib.AbstractContextManager["_Pool"]):
         if event.state == "running":
             return
         self._workers.remove(worker)
+        if event.state == "failed":  # perhaps by a fault that no process on the device survives
+            self._dismiss(worker)
+            if waiting:
+                self._start(waiting.pop(0))
+            return
         following = take_next(waiting, worker.experiment)
+        if following is None:
+            self._dismiss(worker)
+            return
         try:
             worker.connection.send(following)
         except OSError:  # it ended after its last experiment was done
             worker.process.join()
-            if following is not None:
-                self._start(following)
+            self._start(following)
             return
-        if following is None:  # it takes seconds to leave a GPU: nobody waits for that here
-            self._leaving.append(worker.process)
-        else:
-            self._workers.append(worker._replace(experiment=following))
+        self._workers.append(worker._replace(experiment=following))
+
+    def _dismiss(self, worker: _Worker) -> None:
+        """Lets a process end; it takes seconds to leave a GPU, and nobody waits for that here."""
+        with contextlib.suppress(OSError):  # it has ended already
+            worker.connection.send(None)
+        self._leaving.append(worker.process)
 
     def _start(self, experiment: Experiment) -> None:
         here, there = self._context.Pipe()
