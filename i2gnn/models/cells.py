@@ -8,7 +8,7 @@ side by side, so that a product is one batched product per size, or on a GPU one
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -17,18 +17,14 @@ from i2gnn.graphs.flat import offsets, ragged_arange
 from i2gnn.graphs.store import GraphStore
 from i2gnn.ops.choice import use_triton
 
-__all__ = ["Cells", "Product", "cells_of", "multiply"]
-
-Product = Literal["grouped", "padded"]
-
-PADDING = 0.8
-"""Graphs share a padded block if they have at least this part of its largest graph's nodes."""
+__all__ = ["Cells", "cells_of", "multiply"]
 
 
-class Block(NamedTuple):
-    """Graphs that are multiplied together: their sizes, ascending, and where their cells are."""
+class Group(NamedTuple):
+    """Graphs of one size: how many they are, their size, and where their cells are."""
 
-    sizes: tuple[int, ...]
+    graphs: int
+    size: int
     start: int
     stop: int
 
@@ -39,7 +35,7 @@ class Cells:
 
     Attributes:
         sizes: [G], nodes of each graph in the order of their cells, ascending, on the host.
-        groups: Blocks of graphs of equal size.
+        groups: Graphs of equal size.
         row: [C], the node a of each cell (a, b), counted over all graphs.
         column: [C], its node b.
         first: [N], the cell (a, first node of its graph) of each node a.
@@ -47,7 +43,7 @@ class Cells:
     """
 
     sizes: Tensor
-    groups: tuple[Block, ...]
+    groups: tuple[Group, ...]
     row: Tensor
     column: Tensor
     first: Tensor
@@ -89,7 +85,7 @@ def cells_of(graphs: GraphStore) -> Cells:
     for size, same in groupby(ordered.tolist()):
         count = len(list(same))
         ends = start[position].item(), start[position + count].item()
-        groups.append(Block((size,) * count, int(ends[0]), int(ends[1])))
+        groups.append(Group(count, size, int(ends[0]), int(ends[1])))
         position += count
 
     total = int(start[-1])
@@ -112,15 +108,13 @@ def cells_of(graphs: GraphStore) -> Cells:
     )
 
 
-def multiply(x: Tensor, y: Tensor, cells: Cells, how: Product = "grouped") -> Tensor:
+def multiply(x: Tensor, y: Tensor, cells: Cells) -> Tensor:
     """Multiplies the matrices of each graph, channel by channel.
 
         out[a,b] = sum of x[a,c] * y[c,b] over the nodes c of the graph
 
-    On a GPU, Triton's kernel multiplies all of them where they lie, whatever `how` says. Elsewhere
-    "grouped" takes one batched product per size and holds n x n x D numbers per graph. "padded"
-    takes one per block of similar sizes, each filled up with zeros to its largest: fewer and larger
-    products, for devices where their number matters.
+    On a GPU, Triton's kernel multiplies all of them where they lie; elsewhere, one batched product
+    for each size.
 
     Shapes:
         x, y: [C, D].
@@ -130,46 +124,14 @@ def multiply(x: Tensor, y: Tensor, cells: Cells, how: Product = "grouped") -> Te
         from i2gnn.ops import triton
 
         return triton.multiply_cells(x, y, cells.tiles)
-    blocks = cells.groups if how == "grouped" else _merge(cells.groups)
-    if not blocks:
+    if not cells.groups:
         return x * y
-    return torch.cat([_multiply_block(x, y, block) for block in blocks])
+    return torch.cat([_multiply_group(x, y, group) for group in cells.groups])
 
 
-def _multiply_block(x: Tensor, y: Tensor, block: Block) -> Tensor:
-    x, y = x[block.start : block.stop], y[block.start : block.stop]
-    if block.sizes[0] == block.sizes[-1]:
-        return _batched(x, y, len(block.sizes), block.sizes[0])
-    most, count = block.sizes[-1], len(block.sizes)
-    position = _padded_position(block).to(x.device)
-    empty = x.new_zeros(count * most * most, x.shape[1])
-    x, y = empty.index_copy(0, position, x), empty.index_copy(0, position, y)
-    return _batched(x, y, count, most).index_select(0, position)
-
-
-def _batched(x: Tensor, y: Tensor, count: int, size: int) -> Tensor:
-    """[count * size * size, D] each, to the same."""
-    shape = (count, size, size, x.shape[1])
-    left, right = (z.view(shape).permute(0, 3, 1, 2) for z in (x, y))  # [count, D, size, size]
-    return (left @ right).permute(0, 2, 3, 1).reshape(x.shape)
-
-
-def _merge(groups: tuple[Block, ...]) -> list[Block]:
-    """Joins neighbouring groups into blocks, largest first, as `PADDING` allows."""
-    blocks: list[Block] = []
-    for group in reversed(groups):
-        if blocks and group.sizes[0] >= PADDING * blocks[-1].sizes[-1]:
-            last = blocks[-1]
-            blocks[-1] = Block(group.sizes + last.sizes, group.start, last.stop)
-        else:
-            blocks.append(group)
-    return blocks[::-1]
-
-
-def _padded_position(block: Block) -> Tensor:
-    """Where each cell of a block lies when all its graphs are as large as the largest."""
-    sizes, most = torch.tensor(block.sizes), block.sizes[-1]
-    graph = torch.arange(len(sizes))
-    rows = ragged_arange(graph * most, sizes, int(sizes.sum()))  # [nodes]: graph * most + a
-    length = torch.repeat_interleave(sizes, sizes)
-    return ragged_arange(rows * most, length, block.stop - block.start)
+def _multiply_group(x: Tensor, y: Tensor, group: Group) -> Tensor:
+    shape = (group.graphs, group.size, group.size, x.shape[1])
+    left, right = (
+        z[group.start : group.stop].view(shape).permute(0, 3, 1, 2) for z in (x, y)
+    )  # [count, D, size, size]
+    return (left @ right).permute(0, 2, 3, 1).reshape(-1, x.shape[1])

@@ -10,10 +10,10 @@ from torch.nn import functional
 from i2gnn.graphs.raw import Level
 from i2gnn.graphs.store import GraphStore
 from i2gnn.models.base import Network, as_graphs, check_choice
-from i2gnn.models.cells import Cells, Product, cells_of, multiply
+from i2gnn.models.cells import Cells, cells_of, multiply
 from i2gnn.nn import mlp
 from i2gnn.nn.features import split_features
-from i2gnn.ops import Reduce
+from i2gnn.ops import Reduce, uses_fused
 
 __all__ = ["PPGN"]
 
@@ -45,8 +45,6 @@ class PPGN(Network):
         mlp_depth: Linear layers in mlp1 and mlp2, each followed by a ReLU.
         pool: "sum", or "mean" as in the paper's version: the sums above divided by their length.
         level: Where the outputs live: "node", "edge" or "graph".
-        product: How matrices are multiplied where no kernel does it, "grouped" or "padded", with
-            the same result; see `cells.multiply`.
 
     Shapes:
         batch: `GraphStore`, or a PyG batch of graphs from `BranchedEgoNets`.
@@ -71,12 +69,10 @@ class PPGN(Network):
         mlp_depth: int = 2,
         pool: Reduce = "sum",
         level: Level = "node",
-        product: Product = "grouped",
     ) -> None:
         super().__init__()
         check_choice("pool", pool, ("sum", "mean"))
         check_choice("level", level, ("node", "edge", "graph"))
-        check_choice("product", product, ("grouped", "padded"))
         for name, value in (("num_layers", num_layers), ("mlp_depth", mlp_depth)):
             if value < 1:
                 raise ValueError(f"{name} must be at least 1, got {value}")
@@ -85,7 +81,6 @@ class PPGN(Network):
         self.start_widths = [2, sum(node_types) + in_channels, sum(edge_types) + edge_channels]
         self.pool = pool
         self.level = level
-        self.product = product
         width = hidden_channels
         widths = [sum(self.start_widths)] + [width] * num_layers
         self.blocks = nn.ModuleList(
@@ -98,9 +93,7 @@ class PPGN(Network):
         """Predictions at the model's level, [N | E | G, out_channels]."""
         graphs = as_graphs(batch)
         cells = cells_of(graphs)
-        z = self._start(graphs, cells)
-        for block in self.blocks:
-            z = block(z, cells, self.product)
+        z = self._run_blocks(self._start(graphs, cells), cells)
         read = {"node": self._read_nodes, "edge": _read_edges, "graph": self._read_graphs}
         result: Tensor = self.head(read[self.level](z, graphs, cells))
         return result
@@ -117,16 +110,30 @@ class PPGN(Network):
 
     def _start(self, graphs: GraphStore, cells: Cells) -> Tensor:
         """First states of the cells, [C, sum of start_widths]."""
-        shape = (len(cells.row), sum(self.start_widths))
-        z = torch.zeros(shape, dtype=self.dtype, device=graphs.device)
-        marks, of_nodes, of_edges = torch.split(z, self.start_widths, dim=1)  # views
+        marks, of_nodes, of_edges = (
+            torch.zeros(len(cells.row), width, dtype=self.dtype, device=graphs.device)
+            for width in self.start_widths
+        )
         edges, nodes = cells.at(graphs.edge_to_node, graphs.neighbor), cells.diagonal
         marks[edges, 0] = 1
         marks[nodes, 1] = 1
         if of_nodes.shape[1]:
-            of_nodes[nodes] = _one_hot(graphs.x, *self.node_features, "node").to(z.dtype)
+            features = _one_hot(graphs.x, *self.node_features, "node")
+            of_nodes = of_nodes.index_copy(0, nodes, features.to(self.dtype))
         if of_edges.shape[1]:
-            of_edges[edges] = _one_hot(graphs.edge_attr, *self.edge_features, "edge").to(z.dtype)
+            features = _one_hot(graphs.edge_attr, *self.edge_features, "edge")
+            of_edges = of_edges.index_copy(0, edges, features.to(self.dtype))
+        return torch.cat([marks, of_nodes, of_edges], dim=1)
+
+    def _run_blocks(self, z: Tensor, cells: Cells) -> Tensor:
+        """[C, sum of start_widths] to [C, hidden_channels]."""
+        if uses_fused(z):
+            from i2gnn.ops import triton
+
+            weights = [list(block.parameters()) for block in self.blocks]
+            return triton.cell_blocks(z, cells.tiles, weights)
+        for block in self.blocks:
+            z = block(z, cells)
         return z
 
     def _read_nodes(self, z: Tensor, graphs: GraphStore, cells: Cells) -> Tensor:
@@ -164,9 +171,9 @@ class PPGNBlock(nn.Module):
         self.right = nn.Sequential(mlp(widths), nn.ReLU())
         self.skip = nn.Linear(in_channels + out_channels, out_channels)
 
-    def forward(self, z: Tensor, cells: Cells, product: Product) -> Tensor:
+    def forward(self, z: Tensor, cells: Cells) -> Tensor:
         """[C, in_channels] to [C, out_channels]."""
-        multiplied = multiply(self.left(z), self.right(z), cells, product)
+        multiplied = multiply(self.left(z), self.right(z), cells)
         # The halves of W one after the other, rather than z and the product side by side.
         widths = [z.shape[1], multiplied.shape[1]]
         of_z, of_product = torch.split(self.skip.weight, widths, dim=1)

@@ -281,8 +281,6 @@ def _published(name: str, layers: int) -> dict[str, Any]:
     arguments.pop("hops", None)
     options: dict[str, Any] = {}
     if name == "ppgn":  # "4 PPGN layers" in both places
-        # Few, larger products: molecules come in many sizes. The results are the same.
-        options["product"] = "padded"
         return arguments | {"hidden_channels": PPGN_WIDTH, "num_layers": 4, "options": options}
     if "head_channels" in arguments:
         options["head_channels"] = list(arguments.pop("head_channels"))

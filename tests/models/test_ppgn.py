@@ -1,4 +1,4 @@
-"""PPGN: its two ways of multiplying, its readouts, and what it can tell apart."""
+"""PPGN: its products, its blocks, and what it can tell apart."""
 
 import pytest
 import torch
@@ -23,31 +23,21 @@ def multiply_one_by_one(x, y, graphs):
     return out
 
 
-@pytest.mark.parametrize("how", ["grouped", "padded"])
 @pytest.mark.parametrize("graphs", [awkward, lambda: random_graphs(9, seed=1)])
-def test_products_are_those_of_each_graph_alone(graphs, how):
+def test_products_are_those_of_each_graph_alone(graphs):
     graphs = graphs()
     cells = cells_of(graphs)
     assert len(cells.row) == int(graphs.sizes["node"].square().sum())
     inputs = [torch.randn(len(cells.row), 3) for _ in range(2)]
     assert_matches_reference(
-        lambda x, y: multiply(x, y, cells, how),
+        lambda x, y: multiply(x, y, cells),
         lambda x, y: multiply_one_by_one(x, y, graphs),
         inputs,
     )
 
 
-@pytest.mark.parametrize("product", ["grouped", "padded"])
-def test_no_graph_at_all(product):
-    assert PPGN(level="graph", product=product)(store()).shape == (0, 1)
-
-
-def test_padded_blocks_hold_similar_sizes():
-    graphs = store(*[[] for _ in range(5)], num_nodes=[10, 3, 8, 9, 4])
-    from i2gnn.models.cells import _merge
-
-    blocks = _merge(cells_of(graphs).groups)
-    assert [block.sizes for block in blocks] == [(3,), (4,), (8, 9, 10)]
+def test_no_graph_at_all():
+    assert PPGN(level="graph")(store()).shape == (0, 1)
 
 
 def test_cells_are_found_again():
@@ -57,34 +47,13 @@ def test_cells_are_found_again():
     assert torch.equal(graphs.node_to_graph[cells.row], graphs.node_to_graph[cells.column])
 
 
-@pytest.mark.parametrize("level", ["node", "edge", "graph"])
-@pytest.mark.parametrize("pool", ["sum", "mean"])
-def test_both_products_give_the_same_outputs_and_gradients(pool, level):
-    graphs = random_graphs(10, x=3, edge_attr=2).to(dtype=torch.float64)
-    results = []
-    for product in ("grouped", "padded"):
-        torch.manual_seed(3)
-        model = PPGN(
-            in_channels=3,
-            edge_channels=2,
-            hidden_channels=8,
-            pool=pool,
-            level=level,
-            product=product,
-        ).double()
-        out = model(graphs)
-        results.append([out, *torch.autograd.grad(out.square().sum(), list(model.parameters()))])
-    for grouped, padded in zip(*results, strict=True):
-        torch.testing.assert_close(grouped, padded, rtol=1e-10, atol=1e-10)
-
-
 def test_a_block_is_a_linear_map_of_states_and_products_side_by_side():
     cells = cells_of(random_graphs(4, seed=2))
     block = PPGNBlock(5, 8, mlp_depth=2).double()
     z = torch.randn(len(cells.row), 5, dtype=torch.float64)
     multiplied = multiply(block.left(z), block.right(z), cells)
     expected = block.skip(torch.cat([z, multiplied], dim=1))
-    torch.testing.assert_close(block(z, cells, "grouped"), expected)
+    torch.testing.assert_close(block(z, cells), expected)
 
 
 def test_all_weights_are_counted_in_the_paper():
@@ -108,8 +77,6 @@ def test_separates_what_one_identifier_does_and_ties_strongly_regular_graphs():
 
 
 def test_wrong_settings_are_named():
-    with pytest.raises(ValueError, match="product must be one of grouped, padded, got 'dense'"):
-        PPGN(product="dense")
     with pytest.raises(ValueError, match="mlp_depth must be at least 1, got 0"):
         PPGN(mlp_depth=0)
     with pytest.raises(ValueError, match="edge features of width 2, the graphs have none"):

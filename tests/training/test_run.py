@@ -81,13 +81,13 @@ def test_every_model_trains_from_a_configuration(tmp_path: Path, level: str) -> 
 
 
 def test_options_reach_the_model(tmp_path: Path) -> None:
-    config = small(model={"name": "ppgn", "options": {"mlp_depth": 1, "product": "padded"}})
+    config = small(model={"name": "ppgn", "options": {"mlp_depth": 1, "pool": "mean"}})
     path = tmp_path / "config.yaml"
     path.write_text(config.to_yaml())
     assert RunConfig.from_yaml(path) == config
     network = network_of(config.model, Sources().load(config.data).graphs)
     assert network["arguments"]["mlp_depth"] == 1
-    assert build_model(network).product == "padded"
+    assert build_model(network).pool == "mean"
 
 
 def test_seeds_change_the_weights_and_nothing_else(tmp_path: Path) -> None:

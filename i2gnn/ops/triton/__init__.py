@@ -6,6 +6,7 @@ runs the kernels on CPU tensors, slowly, for tests.
 """
 
 from i2gnn.ops.triton.aggregate import aggregate
+from i2gnn.ops.triton.cell_blocks import cell_blocks
 from i2gnn.ops.triton.cells import multiply_cells, tiles_of_cells
 from i2gnn.ops.triton.gated import fits_gated_layer, fits_gated_stack, gated_layer, gated_stack
 from i2gnn.ops.triton.gine import fits_gine_layer, gine_layers
@@ -24,6 +25,7 @@ from i2gnn.ops.triton.readout import read_subgraphs
 __all__ = [
     "INTERPRETED",
     "aggregate",
+    "cell_blocks",
     "fits_gated_layer",
     "fits_gated_stack",
     "fits_gine_layer",

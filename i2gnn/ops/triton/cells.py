@@ -1,14 +1,13 @@
 """Products of the matrices of all graphs on a GPU, on cells as they lie, forward and backward.
 
 A graph of n nodes owns n x n cells (a, b), one after the other, and each has D channels. A program
-finds a tile of a product for some channels. Each of its threads has one channel and the sums of
-all cells of the tile, so that a number is multiplied as often as a tile is wide once it is read.
+finds a tile of a product for some channels: it reads tiles of both factors, channels innermost as
+they lie, and multiplies as many pairs of small matrices as there are channels.
 """
 
 from typing import Any
 
 import torch
-import triton
 import triton.language as tl
 from torch import Tensor
 from torch.autograd.function import once_differentiable
@@ -16,12 +15,12 @@ from torch.autograd.function import once_differentiable
 from i2gnn.graphs.flat import offsets, owners
 from i2gnn.ops.triton.launch import blocks, kernel, launch
 
-__all__ = ["multiply_cells", "tiles_of_cells"]
+__all__ = ["multiply_cells", "product_of_cells", "tiles_of_cells"]
 
-TILE = 8
-"""Rows and columns of a tile: its sums take 64 registers of each thread."""
-CHANNELS = 32
-"""Channels of a program: one for each thread of a warp."""
+TILE = 16
+"""Rows and columns of a tile: what matrix units multiply at once."""
+CHANNELS = 16
+"""Channels of a program: 32 bytes of float16, the least that memory gives."""
 
 
 def tiles_of_cells(sizes: Tensor) -> Tensor:
@@ -33,8 +32,8 @@ def tiles_of_cells(sizes: Tensor) -> Tensor:
             first row and column.
 
     Example:
-        >>> tiles_of_cells(torch.tensor([2, 9]))[:3].tolist()
-        [[0, 2, 0, 0], [4, 9, 0, 0], [4, 9, 0, 8]]
+        >>> tiles_of_cells(torch.tensor([2, 17]))[:3].tolist()
+        [[0, 2, 0, 0], [4, 17, 0, 0], [4, 17, 0, 16]]
     """
     across = (sizes + (TILE - 1)) // TILE
     first = offsets(across.square())  # [G + 1]
@@ -69,7 +68,7 @@ class MultiplyCells(torch.autograd.Function):
         """[C, D] each, to the same."""
         x, y = x.contiguous(), y.contiguous()
         ctx.save_for_backward(x, y, tiles)
-        return _multiply(x, y, tiles)
+        return product_of_cells(x, y, tiles)
 
     @staticmethod
     @once_differentiable
@@ -78,31 +77,31 @@ class MultiplyCells(torch.autograd.Function):
         x, y, tiles = ctx.saved_tensors
         grad = grad.contiguous()
         need_x, need_y, _ = ctx.needs_input_grad
-        grad_x = _multiply(grad, y, tiles, swap_y=True) if need_x else None
-        grad_y = _multiply(x, grad, tiles, swap_x=True) if need_y else None
+        grad_x = product_of_cells(grad, y, tiles, swap_y=True) if need_x else None
+        grad_y = product_of_cells(x, grad, tiles, swap_x=True) if need_y else None
         return grad_x, grad_y, None
 
 
-def _multiply(
+def product_of_cells(
     x: Tensor, y: Tensor, tiles: Tensor, swap_x: bool = False, swap_y: bool = False
 ) -> Tensor:
-    """The product x · y, or with one of them transposed."""
+    """The product x · y, or with one of them transposed; contiguous, and without a gradient."""
     width = x.shape[1]
     out = torch.empty_like(x)
-    channels = min(CHANNELS, triton.next_power_of_2(max(1, width)))
     launch(
         multiply_cells_kernel,
-        (len(tiles), blocks(width, channels)),
+        (len(tiles), blocks(width, CHANNELS)),
         out,
         x,
         y,
         tiles,
         D=width,
         BLOCK=TILE,
-        BLOCK_D=channels,
+        BLOCK_D=CHANNELS,
         SWAP_X=swap_x,
         SWAP_Y=swap_y,
-        num_warps=1,
+        num_warps=4,
+        num_stages=2,
     )
     return out
 
@@ -119,33 +118,44 @@ def multiply_cells_kernel(
     SWAP_X: tl.constexpr,
     SWAP_Y: tl.constexpr,
 ) -> None:
-    """out[a,b] = sum of x[a,c] * y[c,b] over c; x[c,a] if SWAP_X, y[b,c] if SWAP_Y.
-
-    What a tile has beyond the end of a matrix is computed from its last row, column and channel,
-    so that loads need no mask, and not written.
-    """
+    """out[a,b] = sum of x[a,c] * y[c,b] over c; x[c,a] if SWAP_X, y[b,c] if SWAP_Y."""
     tile = tiles + tl.program_id(0).to(tl.int64) * 4
     start = tl.load(tile)
     n = tl.load(tile + 1)
     a = tl.load(tile + 2) + tl.arange(0, BLOCK)
     b = tl.load(tile + 3) + tl.arange(0, BLOCK)
-    channel = tl.program_id(1) * BLOCK_D + tl.arange(0, BLOCK_D)
-    row = tl.minimum(a, n - 1)
-    column = tl.minimum(b, n - 1)
-    d = tl.minimum(channel, D - 1)
-    x_cell = start + (row if SWAP_X else row * n)  # at c = 0
-    y_cell = start + (column * n if SWAP_Y else column)
-    x_at = x + x_cell[:, None] * D + d[None, :]
-    y_at = y + y_cell[:, None] * D + d[None, :]
-    x_step = (n if SWAP_X else 1) * D  # from c to c + 1
-    y_step = (1 if SWAP_Y else n) * D
-    total = tl.zeros([BLOCK, BLOCK, BLOCK_D], tl.float32)
-    for _ in range(n):
-        left, right = tl.load(x_at).to(tl.float32), tl.load(y_at).to(tl.float32)
-        total += left[:, None, :] * right[None, :, :]
-        x_at += x_step
-        y_at += y_step
+    d = tl.program_id(1) * BLOCK_D + tl.arange(0, BLOCK_D)
+    total = tl.zeros([BLOCK_D, BLOCK, BLOCK], tl.float32)
+    for begin in range(0, n, BLOCK):
+        c = begin + tl.arange(0, BLOCK)
+        left = _tile(x, start, a, c, n, d, D, SWAP_X)
+        right = _tile(y, start, c, b, n, d, D, SWAP_Y)
+        total = tl.dot(left, right, total, input_precision="ieee")
     cell = start + (a * n)[:, None] + b[None, :]
     there = (a < n)[:, None] & (b < n)[None, :]
-    mask = there[:, :, None] & (channel < D)[None, None, :]
-    tl.store(out + cell[:, :, None] * D + d[None, None, :], total, mask=mask)
+    mask = there[:, :, None] & (d < D)[None, None, :]
+    tl.store(out + cell[:, :, None] * D + d[None, None, :], tl.permute(total, (1, 2, 0)), mask=mask)
+
+
+@kernel
+def _tile(
+    x: tl.tensor,
+    start: tl.tensor,
+    row: tl.tensor,
+    column: tl.tensor,
+    n: tl.tensor,
+    d: tl.tensor,
+    D: tl.constexpr,
+    SWAP: tl.constexpr,
+) -> Any:
+    """x[row, column] of a graph's matrix, or x[column, row], channels first; zeros beyond it."""
+    if SWAP:
+        cell = start + row[:, None] + (column * n)[None, :]
+    else:
+        cell = start + (row * n)[:, None] + column[None, :]
+    there = (row < n)[:, None] & (column < n)[None, :]
+    mask = there[:, :, None] & (d < D)[None, None, :]
+    numbers = tl.load(x + cell[:, :, None] * D + d[None, None, :], mask=mask, other=0.0)
+    if x.dtype.element_ty == tl.bfloat16:  # whose products Triton's interpreter does not know
+        numbers = numbers.to(tl.float32)
+    return tl.permute(numbers, (2, 0, 1))
