@@ -72,6 +72,9 @@ ADDITIVE = {"options": {"readout_mlp": "edge", "head_channels": []}}
 SIDE = {"options": {"readout": "side"}}
 """Of a subgraph (i, j) the row at j alone is read: cycles through i and j end there."""
 
+CENTER = {"options": {"readout": "center"}}
+"""Of a subgraph (i, j) the row at i alone is read, where all cycles that are counted end."""
+
 
 def cosine(lr: float, **optimizer: Any) -> dict[str, Any]:
     """Training with a learning rate that falls along a cosine."""
@@ -165,6 +168,11 @@ CANDIDATES: Mapping[str, Candidate] = MappingProxyType(
             SIDE,
             CLIPPED | {"epochs": 300},
         ),
+        "smaller-batches-clipped-center-short": Candidate(
+            "squared errors, clipped gradients, subgraphs read at i, 300 epochs",
+            CENTER,
+            CLIPPED | {"epochs": 300},
+        ),
         "smaller-batches-clipped-600": Candidate(
             "64 graphs a step, squared errors beside absolute ones, clipped gradients, 600 epochs",
             training=CLIPPED | {"epochs": 600},
@@ -182,6 +190,11 @@ CANDIDATES: Mapping[str, Candidate] = MappingProxyType(
         "smaller-batches-side": Candidate(
             "cosine from 5e-4, little decay of weights, 64 graphs a step, subgraphs read at j",
             SIDE,
+            small_batches(64, 5e-4),
+        ),
+        "smaller-batches-center": Candidate(
+            "cosine from 5e-4, little decay of weights, 64 graphs a step, subgraphs read at i",
+            CENTER,
             small_batches(64, 5e-4),
         ),
         "smaller-batches-side-decayed": Candidate(
