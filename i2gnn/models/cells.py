@@ -35,7 +35,6 @@ class Cells:
 
     Attributes:
         sizes: [G], nodes of each graph in the order of their cells, ascending, on the host.
-        groups: Graphs of equal size.
         row: [C], the node a of each cell (a, b), counted over all graphs.
         column: [C], its node b.
         first: [N], the cell (a, first node of its graph) of each node a.
@@ -43,7 +42,6 @@ class Cells:
     """
 
     sizes: Tensor
-    groups: tuple[Group, ...]
     row: Tensor
     column: Tensor
     first: Tensor
@@ -57,6 +55,17 @@ class Cells:
     def diagonal(self) -> Tensor:
         """The cells (a, a), [N]."""
         return self.first + self.place
+
+    @cached_property
+    def groups(self) -> list[Group]:
+        """Graphs of equal size, which lie side by side."""
+        groups: list[Group] = []
+        stop = 0
+        for size, same in groupby(self.sizes.tolist()):
+            graphs = len(list(same))
+            start, stop = stop, stop + graphs * size * size
+            groups.append(Group(graphs, size, start, stop))
+        return groups
 
     @cached_property
     def tiles(self) -> Tensor:
@@ -80,14 +89,6 @@ def cells_of(graphs: GraphStore) -> Cells:
     order = torch.argsort(sizes, stable=True)
     ordered = sizes[order]
     start = offsets(ordered.square())  # [G + 1], by place in the order
-    groups = []
-    position = 0
-    for size, same in groupby(ordered.tolist()):
-        count = len(list(same))
-        ends = start[position].item(), start[position + count].item()
-        groups.append(Group(count, size, int(ends[0]), int(ends[1])))
-        position += count
-
     total = int(start[-1])
     starts = torch.empty_like(sizes).scatter_(0, order, start[:-1])
     on_host = (graphs.offsets["node"][:-1], sizes, starts, order, ordered)
@@ -100,7 +101,6 @@ def cells_of(graphs: GraphStore) -> Cells:
     length = size[graph[nodes]]
     return Cells(
         sizes=ordered,
-        groups=tuple(groups),
         row=torch.repeat_interleave(nodes, length, output_size=total),
         column=ragged_arange(first_node[graph[nodes]], length, total),
         first=start_of_graph[graph] + place * size[graph],

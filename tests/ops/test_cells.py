@@ -122,6 +122,22 @@ def test_multiply_takes_the_kernel_where_it_is_asked_to(device, monkeypatch):  #
         torch.testing.assert_close(found, multiply(x, y, cells))
 
 
+@pytest.mark.parametrize("level", ["node", "edge", "graph"])
+def test_a_model_gives_what_it_gives_by_the_reference(level, device, monkeypatch):  # noqa: F811
+    """In float32, as where TF32 is not allowed."""
+    monkeypatch.setattr("i2gnn.models.ppgn.uses_fused", lambda z: False)
+    graphs = random_graphs(4, seed=2, nodes=(1, 10), x=3, edge_attr=2).to(device, torch.float32)
+    options = {"hidden_channels": 8, "num_layers": 2, "level": level}
+    model = PPGN(in_channels=3, edge_channels=2, **options).to(device)
+    results = []
+    for backend in ("triton", "reference"):
+        with ops.backend(backend):
+            out = model(graphs)
+            grads = torch.autograd.grad(out.square().sum(), list(model.parameters()))
+        results.append([out.detach(), *grads])
+    assert_close(*results, 1e-4)
+
+
 def test_no_graph_at_all(device):  # noqa: F811
     model = PPGN(level="graph").to(device)
     with ops.backend("triton"):
