@@ -108,8 +108,11 @@ class TestOnGPU:
     pytestmark = on_gpu
 
     def test_the_width_of_the_paper(self):
-        graphs = random_graphs(60, seed=1, nodes=(5, 40)).to("cuda", torch.float32)
-        model = PPGN(hidden_channels=300).to("cuda")
+        """With features: without them, cells are of three kinds at first, and go to a ReLU's other
+        side together."""
+        graphs = random_graphs(20, seed=1, nodes=(5, 40), x=3, edge_attr=2)
+        graphs = graphs.to("cuda", torch.float32)
+        model = PPGN(in_channels=3, edge_channels=2, hidden_channels=300).to("cuda")
         torch.set_float32_matmul_precision("high")
         try:
             found = run(model, graphs)

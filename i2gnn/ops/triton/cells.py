@@ -1,8 +1,9 @@
 """Products of the matrices of all graphs on a GPU, on cells as they lie, forward and backward.
 
 A graph of n nodes owns n x n cells (a, b), one after the other, and each has D channels. A program
-finds a tile of a product for some channels: it reads tiles of both factors, channels innermost as
-they lie, and multiplies as many pairs of small matrices as there are channels.
+finds a tile of a product for some channels. Threads have channels of their own, so they read what
+lies side by side, keep their parts of the tile in registers, and share nothing. Matrix units would
+need tiles with channels outermost; to turn them around takes longer than to multiply them here.
 """
 
 from typing import Any
@@ -17,10 +18,10 @@ from i2gnn.ops.triton.launch import blocks, kernel, launch
 
 __all__ = ["multiply_cells", "product_of_cells", "tiles_of_cells"]
 
-TILE = 16
-"""Rows and columns of a tile: what matrix units multiply at once."""
-CHANNELS = 16
-"""Channels of a program: 32 bytes of float16, the least that memory gives."""
+ROWS, COLUMNS = 4, 4
+"""Of a tile."""
+THREADS = 32
+"""Of a program."""
 
 
 def tiles_of_cells(sizes: Tensor) -> Tensor:
@@ -32,18 +33,16 @@ def tiles_of_cells(sizes: Tensor) -> Tensor:
             first row and column.
 
     Example:
-        >>> tiles_of_cells(torch.tensor([2, 17]))[:3].tolist()
-        [[0, 2, 0, 0], [4, 17, 0, 0], [4, 17, 0, 16]]
+        >>> tiles_of_cells(torch.tensor([2, 5]))[:3].tolist()
+        [[0, 2, 0, 0], [4, 5, 0, 0], [4, 5, 0, 4]]
     """
-    across = (sizes + (TILE - 1)) // TILE
-    first = offsets(across.square())  # [G + 1]
+    down, across = ((sizes + (length - 1)) // length for length in (ROWS, COLUMNS))
+    first = offsets(down * across)  # [G + 1]
     total = int(first[-1])
     graph = owners(first, total)
     place, across = torch.arange(total) - first[graph], across[graph]
-    columns = (offsets(sizes.square())[graph], sizes[graph], place // across, place % across)
-    tiles = torch.stack(columns, dim=1)
-    tiles[:, 2:] *= TILE
-    return tiles
+    row, column = place // across * ROWS, place % across * COLUMNS
+    return torch.stack([offsets(sizes.square())[graph], sizes[graph], row, column], dim=1)
 
 
 def multiply_cells(x: Tensor, y: Tensor, tiles: Tensor) -> Tensor:
@@ -88,20 +87,22 @@ def product_of_cells(
     """The product x · y, or with one of them transposed; contiguous, and without a gradient."""
     width = x.shape[1]
     out = torch.empty_like(x)
+    vector = 1 + (width % 2 == 0)
     launch(
         multiply_cells_kernel,
-        (len(tiles), blocks(width, CHANNELS)),
+        (len(tiles), blocks(width, THREADS * vector)),
         out,
         x,
         y,
         tiles,
         D=width,
-        BLOCK=TILE,
-        BLOCK_D=CHANNELS,
+        BLOCK_A=ROWS,
+        BLOCK_B=COLUMNS,
+        BLOCK_D=THREADS * vector,
+        VECTOR=vector,
         SWAP_X=swap_x,
         SWAP_Y=swap_y,
-        num_warps=4,
-        num_stages=2,
+        num_warps=1,
     )
     return out
 
@@ -113,49 +114,34 @@ def multiply_cells_kernel(
     y: tl.tensor,
     tiles: tl.tensor,
     D: tl.constexpr,
-    BLOCK: tl.constexpr,
+    BLOCK_A: tl.constexpr,
+    BLOCK_B: tl.constexpr,
     BLOCK_D: tl.constexpr,
+    VECTOR: tl.constexpr,
     SWAP_X: tl.constexpr,
     SWAP_Y: tl.constexpr,
 ) -> None:
-    """out[a,b] = sum of x[a,c] * y[c,b] over c; x[c,a] if SWAP_X, y[b,c] if SWAP_Y."""
+    """out[a,b] = sum of x[a,c] * y[c,b] over c; x[c,a] if SWAP_X, y[b,c] if SWAP_Y.
+
+    VECTOR channels side by side, which divide D, are read at once. Beyond the last row, column or
+    channels a program reads the last ones again, and writes nothing.
+    """
     tile = tiles + tl.program_id(0).to(tl.int64) * 4
     start = tl.load(tile)
     n = tl.load(tile + 1)
-    a = tl.load(tile + 2) + tl.arange(0, BLOCK)
-    b = tl.load(tile + 3) + tl.arange(0, BLOCK)
-    d = tl.program_id(1) * BLOCK_D + tl.arange(0, BLOCK_D)
-    total = tl.zeros([BLOCK_D, BLOCK, BLOCK], tl.float32)
-    for begin in range(0, n, BLOCK):
-        c = begin + tl.arange(0, BLOCK)
-        left = _tile(x, start, a, c, n, d, D, SWAP_X)
-        right = _tile(y, start, c, b, n, d, D, SWAP_Y)
-        total = tl.dot(left, right, total, input_precision="ieee")
-    cell = start + (a * n)[:, None] + b[None, :]
-    there = (a < n)[:, None] & (b < n)[None, :]
-    mask = there[:, :, None] & (d < D)[None, None, :]
-    tl.store(out + cell[:, :, None] * D + d[None, None, :], tl.permute(total, (1, 2, 0)), mask=mask)
-
-
-@kernel
-def _tile(
-    x: tl.tensor,
-    start: tl.tensor,
-    row: tl.tensor,
-    column: tl.tensor,
-    n: tl.tensor,
-    d: tl.tensor,
-    D: tl.constexpr,
-    SWAP: tl.constexpr,
-) -> Any:
-    """x[row, column] of a graph's matrix, or x[column, row], channels first; zeros beyond it."""
-    if SWAP:
-        cell = start + row[:, None] + (column * n)[None, :]
-    else:
-        cell = start + (row * n)[:, None] + column[None, :]
-    there = (row < n)[:, None] & (column < n)[None, :]
-    mask = there[:, :, None] & (d < D)[None, None, :]
-    numbers = tl.load(x + cell[:, :, None] * D + d[None, None, :], mask=mask, other=0.0)
-    if x.dtype.element_ty == tl.bfloat16:  # whose products Triton's interpreter does not know
-        numbers = numbers.to(tl.float32)
-    return tl.permute(numbers, (2, 0, 1))
+    # Channels first: threads are laid out along the first axis.
+    d = tl.program_id(1) * BLOCK_D + tl.arange(0, BLOCK_D)[:, None, None]
+    a = tl.load(tile + 2) + tl.arange(0, BLOCK_A)[None, :, None]
+    b = tl.load(tile + 3) + tl.arange(0, BLOCK_B)[None, None, :]
+    channel = tl.minimum(d, D - VECTOR + d % VECTOR)
+    channel = tl.multiple_of(tl.max_contiguous(channel, [VECTOR, 1, 1]), [VECTOR, 1, 1])
+    row = n * D
+    left = x + start * D + tl.minimum(a, n - 1) * (D if SWAP_X else row) + channel
+    right = y + start * D + tl.minimum(b, n - 1) * (row if SWAP_Y else D) + channel
+    total = tl.zeros([BLOCK_D, BLOCK_A, BLOCK_B], tl.float32)
+    for _ in range(n):
+        total += tl.load(left).to(tl.float32) * tl.load(right).to(tl.float32)
+        left += row if SWAP_X else D
+        right += D if SWAP_Y else row
+    there = (d < D) & (a < n) & (b < n)
+    tl.store(out + start * D + a * row + b * D + channel, total, mask=there)
