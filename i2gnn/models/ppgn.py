@@ -10,10 +10,10 @@ from torch.nn import functional
 from i2gnn.graphs.raw import Level
 from i2gnn.graphs.store import GraphStore
 from i2gnn.models.base import Network, as_graphs, check_choice
-from i2gnn.models.cells import Cells, cells_of, multiply
 from i2gnn.nn import mlp
 from i2gnn.nn.features import split_features
 from i2gnn.ops import Reduce, uses_fused
+from i2gnn.ops.cells import Cells, cells_of, multiply_cells, pool_cells
 
 __all__ = ["PPGN"]
 
@@ -93,9 +93,8 @@ class PPGN(Network):
         """Predictions at the model's level, [N | E | G, out_channels]."""
         graphs = as_graphs(batch)
         cells = cells_of(graphs)
-        z = self._run_blocks(self._start(graphs, cells), cells)
-        read = {"node": self._read_nodes, "edge": _read_edges, "graph": self._read_graphs}
-        result: Tensor = self.head(read[self.level](z, graphs, cells))
+        read = {"node": self._read_nodes, "edge": self._read_edges, "graph": self._read_graphs}
+        result: Tensor = self.head(read[self.level](self._start(graphs, cells), graphs, cells))
         return result
 
     def extract(
@@ -125,30 +124,33 @@ class PPGN(Network):
             of_edges = of_edges.index_copy(0, edges, features.to(self.dtype))
         return torch.cat([marks, of_nodes, of_edges], dim=1)
 
-    def _run_blocks(self, z: Tensor, cells: Cells) -> Tensor:
-        """[C, sum of start_widths] to [C, hidden_channels]."""
+    def _run_blocks(self, z: Tensor, cells: Cells, pooled: bool) -> Tensor:
+        """[C, sum of start_widths] to [C, hidden_channels], or pooled to nodes."""
         if uses_fused(z):
             from i2gnn.ops import triton
 
             weights = [list(block.parameters()) for block in self.blocks]
-            return triton.cell_blocks(z, cells.tiles, weights)
+            return triton.cell_blocks(z, cells, weights, pooled=pooled)
         for block in self.blocks:
             z = block(z, cells)
-        return z
+        return pool_cells(z, cells) if pooled else z
 
     def _read_nodes(self, z: Tensor, graphs: GraphStore, cells: Cells) -> Tensor:
-        diagonal = z[cells.diagonal]
-        total = z.new_zeros(graphs.num_nodes, z.shape[1])
-        others = total.index_add(0, cells.row, z).index_add(0, cells.column, z) - 2 * diagonal
+        diagonal, others = self._run_blocks(z, cells, pooled=True).chunk(2, dim=1)
         if self.pool == "mean":
-            size = graphs.sizes["node"].to(z.device, non_blocking=True)[graphs.node_to_graph]
-            others = others / (2 * size - 2).clamp(min=1).unsqueeze(1)
+            others = others / (2 * cells.size - 2).clamp(min=1).unsqueeze(1)
         return torch.cat([diagonal, others], dim=1)
 
+    def _read_edges(self, z: Tensor, graphs: GraphStore, cells: Cells) -> Tensor:
+        z = self._run_blocks(z, cells, pooled=False)
+        a, b = graphs.edge_to_node, graphs.neighbor
+        return torch.cat([z[cells.at(a, b)], z[cells.at(b, a)]], dim=1)
+
     def _read_graphs(self, z: Tensor, graphs: GraphStore, cells: Cells) -> Tensor:
-        total = z.new_zeros(len(graphs), z.shape[1])
-        diagonal = total.index_add(0, graphs.node_to_graph, z[cells.diagonal])
-        others = total.index_add(0, graphs.node_to_graph[cells.row], z) - diagonal
+        of_nodes = self._run_blocks(z, cells, pooled=True)
+        total = of_nodes.new_zeros(len(graphs), of_nodes.shape[1])
+        diagonal, twice = total.index_add(0, graphs.node_to_graph, of_nodes).chunk(2, dim=1)
+        others = twice / 2  # each cell (a, b) is in the row of a and in the column of b
         if self.pool == "mean":
             size = graphs.sizes["node"].to(z.device, non_blocking=True).unsqueeze(1)
             diagonal = diagonal / size.clamp(min=1)
@@ -173,16 +175,11 @@ class PPGNBlock(nn.Module):
 
     def forward(self, z: Tensor, cells: Cells) -> Tensor:
         """[C, in_channels] to [C, out_channels]."""
-        multiplied = multiply(self.left(z), self.right(z), cells)
+        multiplied = multiply_cells(self.left(z), self.right(z), cells)
         # The halves of W one after the other, rather than z and the product side by side.
         widths = [z.shape[1], multiplied.shape[1]]
         of_z, of_product = torch.split(self.skip.weight, widths, dim=1)
         return torch.addmm(functional.linear(z, of_z, self.skip.bias), multiplied, of_product.t())
-
-
-def _read_edges(z: Tensor, graphs: GraphStore, cells: Cells) -> Tensor:
-    a, b = graphs.edge_to_node, graphs.neighbor
-    return torch.cat([z[cells.at(a, b)], z[cells.at(b, a)]], dim=1)
 
 
 def _one_hot(features: Tensor | None, types: tuple[int, ...], numbers: int, what: str) -> Tensor:

@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from i2gnn.models import PPGN
-from i2gnn.models.cells import cells_of, multiply
 from i2gnn.models.ppgn import PPGNBlock
 from i2gnn.models.registry import REGISTRY, count_parameters
+from i2gnn.ops.cells import cells_of, multiply_cells
 from tests.helpers import assert_matches_reference, random_graphs
 from tests.named_graphs import awkward, cycle, rook, shrikhande, store
 
@@ -30,7 +30,7 @@ def test_products_are_those_of_each_graph_alone(graphs):
     assert len(cells.row) == int(graphs.sizes["node"].square().sum())
     inputs = [torch.randn(len(cells.row), 3) for _ in range(2)]
     assert_matches_reference(
-        lambda x, y: multiply(x, y, cells),
+        lambda x, y: multiply_cells(x, y, cells),
         lambda x, y: multiply_one_by_one(x, y, graphs),
         inputs,
     )
@@ -51,7 +51,7 @@ def test_a_block_is_a_linear_map_of_states_and_products_side_by_side():
     cells = cells_of(random_graphs(4, seed=2))
     block = PPGNBlock(5, 8, mlp_depth=2).double()
     z = torch.randn(len(cells.row), 5, dtype=torch.float64)
-    multiplied = multiply(block.left(z), block.right(z), cells)
+    multiplied = multiply_cells(block.left(z), block.right(z), cells)
     expected = block.skip(torch.cat([z, multiplied], dim=1))
     torch.testing.assert_close(block(z, cells), expected)
 

@@ -8,12 +8,13 @@ import torch
 
 from i2gnn import ops
 from i2gnn.models import PPGN
-from i2gnn.models.cells import cells_of
+from i2gnn.ops.cells import cells_of, pool_cells
 from tests.helpers import random_graphs
 from tests.named_graphs import store
 from tests.ops.test_triton import device, on_gpu  # noqa: F401  (a fixture)
 
 pytest.importorskip("i2gnn.ops.triton", reason="Triton is not installed")
+from i2gnn.ops.triton import cell_pools  # noqa: E402
 
 
 def make(device, **options):  # noqa: F811
@@ -59,6 +60,14 @@ def test_depths_and_widths(width, options, device):  # noqa: F811
     with ops.backend("triton"):
         found = run(model, graphs)
     assert_close(found, in_float64(model, graphs))
+
+
+def test_more_cells_in_a_row_than_are_read_at_once(device):  # noqa: F811
+    cells = cells_of(random_graphs(3, seed=4, nodes=(15, 40)).to(device))
+    z = torch.randn(len(cells.row), 8, device=device).half()
+    torch.testing.assert_close(
+        cell_pools.pool_cells(z, cells, 7), pool_cells(z[:, :7].float(), cells)
+    )
 
 
 def test_gradients_of_features(device):  # noqa: F811
@@ -129,7 +138,7 @@ class TestOnGPU:
         for mixed in (False, True):
             z = model._start(graphs, cells).requires_grad_()
             with ops.backend("triton"), torch.autocast("cuda", torch.bfloat16, enabled=mixed):
-                out = model._run_blocks(z, cells)
+                out = model._run_blocks(z, cells, pooled=True)
                 results.append([out, *torch.autograd.grad(out.square().sum(), z)])
         for plain, mixed in zip(*results, strict=True):
             assert torch.equal(plain, mixed)

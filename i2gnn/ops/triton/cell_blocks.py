@@ -15,6 +15,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import pad
 
+from i2gnn.ops.cells import Cells
+from i2gnn.ops.triton.cell_pools import pool_cells, spread_to_cells
 from i2gnn.ops.triton.cells import product_of_cells
 from i2gnn.ops.triton.launch import blocks, kernel, launch
 from i2gnn.ops.triton.scaling import find_scale
@@ -33,21 +35,23 @@ ROWS, CHANNELS = 32, 64
 """Of a tile of `pass_back_kernel`."""
 
 
-def cell_blocks(z: Tensor, tiles: Tensor, weights: Sequence[Sequence[Tensor]]) -> Tensor:
+def cell_blocks(
+    z: Tensor, cells: Cells, weights: Sequence[Sequence[Tensor]], *, pooled: bool
+) -> Tensor:
     """Block after block: z' = W [z, mlp1(z) · mlp2(z)] + b, a ReLU behind all layers of the MLPs.
 
     States must be in the range of float16, below 65,504.
 
     Args:
         z: The cells' states.
-        tiles: See `tiles_of_cells`.
+        cells: Where they are.
         weights: Of each block those of its linear layers: mlp1, mlp2, W and b.
+        pooled: Whether to return what `ops.cells.pool_cells` makes of the states, rather than them.
 
     Shapes:
         z: [C, D], float32.
-        tiles: [T, 4], on the device of z.
         weights: Of each layer [out, in] and [out].
-        returns: [C, D'].
+        returns: [C, D'], or [N, 2 D'] if pooled.
     """
     flat: list[Tensor] = []
     width = z.shape[1]
@@ -56,7 +60,7 @@ def cell_blocks(z: Tensor, tiles: Tensor, weights: Sequence[Sequence[Tensor]]) -
         flat += [_fill(tensor) for tensor in (*layers, *halves, bias)]
         width = len(bias)
     result: Tensor = CellBlocks.apply(  # type: ignore[no-untyped-call]
-        tiles, width, len(weights), _fill(z, rows=False), *flat
+        cells, pooled, width, len(weights), _fill(z, rows=False), *flat
     )
     return result
 
@@ -68,44 +72,47 @@ class CellBlocks(torch.autograd.Function):
         z: [C, P].
         weights: Of each block those of mlp1 and mlp2, [P', P] and [P'] for each layer, then the
             halves of W, by z and by the product, and b.
-        returns: [C, width].
+        returns: [C, width], or [N, 2 width] if pooled.
     """
 
     @staticmethod
     @torch.amp.custom_fwd(device_type="cuda", cast_inputs=torch.float32)  # type: ignore[untyped-decorator]
     def forward(
-        ctx: Any, tiles: Tensor, width: int, count: int, z: Tensor, *weights: Tensor
+        ctx: Any, cells: Cells, pooled: bool, width: int, count: int, z: Tensor, *weights: Tensor
     ) -> Tensor:
         """Keeps the states of all layers, in float16."""
         z, *half = (tensor.to(torch.float16) for tensor in (z, *weights))
         states: list[Tensor] = []
         for block in _blocks(half, count):
-            z, kept = block.forward(z, tiles)
+            z, kept = block.forward(z, cells.tiles)
             if any(ctx.needs_input_grad):  # else they are forgotten as soon as they are used
                 states += kept
-        ctx.count = count
-        ctx.save_for_backward(tiles, *half, *states)
-        return z[:, :width].float()
+        ctx.cells, ctx.pooled, ctx.count = cells, pooled, count
+        ctx.save_for_backward(*half, *states)
+        return pool_cells(z, cells, width) if pooled else z[:, :width].float()
 
     @staticmethod
     @torch.amp.custom_bwd(device_type="cuda")  # type: ignore[untyped-decorator]
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        """[C, width] to the gradients of z and all weights."""
-        wants_z = ctx.needs_input_grad[3]
-        tiles, *saved = ctx.saved_tensors
-        half = saved[: len(ctx.needs_input_grad) - 4]
-        states = _parts(saved[len(half) :], ctx.count)
+        """Gradients of z and all weights."""
+        wants_z = ctx.needs_input_grad[4]
+        half = ctx.saved_tensors[: len(ctx.needs_input_grad) - 5]
+        states = _parts(ctx.saved_tensors[len(half) :], ctx.count)
         rows, scale = grad.contiguous(), grad.new_ones(())
         found: list[Tensor] = []
         for t, block in reversed(list(enumerate(_blocks(half, ctx.count)))):
             power = find_scale(rows)
             scale = scale * power
-            rows, sums = _pass_back(rows, len(block.bias), scale=power)
+            if ctx.pooled and t == ctx.count - 1:
+                rows, sums = spread_to_cells(rows, ctx.cells, len(block.bias), power)
+            else:
+                rows, sums = _pass_back(rows, len(block.bias), scale=power)
             of_bias = sum_shares(sums, scale)
-            rows, grads = block.backward(rows, states[t], tiles, scale, t > 0 or wants_z)
+            rows, grads = block.backward(rows, states[t], ctx.cells.tiles, scale, t > 0 or wants_z)
             found = [*grads, of_bias, *found]
-        return None, None, None, rows.float() / scale if wants_z else None, *found
+        of_z = rows.float() / scale if wants_z else None
+        return None, None, None, None, of_z, *found
 
 
 class _Block:

@@ -18,7 +18,7 @@ BLOCK = 2048
 def find_scale(grad: Tensor) -> Tensor:
     """The power of two that brings the largest number to about 1, exact to undo: [] float32."""
     grad = grad.contiguous()
-    programs = programs_on(grad.device)
+    programs = programs_on(grad.device, 4)
     partial, scale = (grad.new_empty(size, dtype=torch.float32) for size in ([programs], []))
     launch(largest_kernel, (programs,), partial, grad, grad.numel(), BLOCK=BLOCK, num_warps=8)
     launch(scale_kernel, (1,), scale, partial, programs, BLOCK=triton.next_power_of_2(programs))

@@ -1,4 +1,4 @@
-"""All pairs of nodes of every graph as flat rows, and matrix products between them.
+"""All pairs of nodes of every graph as flat rows, matrix products between them, and their sums.
 
 A graph of n nodes owns n x n cells (a, b). The cells of all graphs lie in one tensor [C, D] with
 C = sum of n_g^2, so layers that act on each cell alone never see padding. Graphs of equal size lie
@@ -17,7 +17,7 @@ from i2gnn.graphs.flat import offsets, ragged_arange
 from i2gnn.graphs.store import GraphStore
 from i2gnn.ops.choice import use_triton
 
-__all__ = ["Cells", "cells_of", "multiply"]
+__all__ = ["Cells", "cells_of", "multiply_cells", "pool_cells"]
 
 
 class Group(NamedTuple):
@@ -39,6 +39,7 @@ class Cells:
         column: [C], its node b.
         first: [N], the cell (a, first node of its graph) of each node a.
         place: [N], number of each node inside its graph.
+        size: [N], nodes of its graph.
     """
 
     sizes: Tensor
@@ -46,6 +47,7 @@ class Cells:
     column: Tensor
     first: Tensor
     place: Tensor
+    size: Tensor
 
     def at(self, a: Tensor, b: Tensor) -> Tensor:
         """The cells (a, b) of nodes a and b of the same graph."""
@@ -97,18 +99,20 @@ def cells_of(graphs: GraphStore) -> Cells:
     )
     graph = graphs.node_to_graph
     place = torch.arange(graphs.num_nodes, device=graphs.device) - first_node[graph]
+    size = size[graph]
     nodes = ragged_arange(first_node[order], length, graphs.num_nodes)  # rows in their order
-    length = size[graph[nodes]]
+    length = size[nodes]
     return Cells(
         sizes=ordered,
         row=torch.repeat_interleave(nodes, length, output_size=total),
         column=ragged_arange(first_node[graph[nodes]], length, total),
-        first=start_of_graph[graph] + place * size[graph],
+        first=start_of_graph[graph] + place * size,
         place=place,
+        size=size,
     )
 
 
-def multiply(x: Tensor, y: Tensor, cells: Cells) -> Tensor:
+def multiply_cells(x: Tensor, y: Tensor, cells: Cells) -> Tensor:
     """Multiplies the matrices of each graph, channel by channel.
 
         out[a,b] = sum of x[a,c] * y[c,b] over the nodes c of the graph
@@ -127,6 +131,19 @@ def multiply(x: Tensor, y: Tensor, cells: Cells) -> Tensor:
     if not cells.groups:
         return x * y
     return torch.cat([_multiply_group(x, y, group) for group in cells.groups])
+
+
+def pool_cells(z: Tensor, cells: Cells) -> Tensor:
+    """Of each node a the cell (a, a), and the sum of all others in its row and its column.
+
+    Shapes:
+        z: [C, D].
+        returns: [N, 2 D].
+    """
+    diagonal = z[cells.diagonal]
+    total = torch.zeros_like(diagonal)
+    others = total.index_add(0, cells.row, z).index_add(0, cells.column, z) - 2 * diagonal
+    return torch.cat([diagonal, others], dim=1)
 
 
 def _multiply_group(x: Tensor, y: Tensor, group: Group) -> Tensor:
