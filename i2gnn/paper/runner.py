@@ -177,11 +177,7 @@ class Runner:
     def _record(
         self, experiment: Experiment, prepared: Prepared, splits: Splits, result: Result
     ) -> dict[str, Any]:
-        task, found = experiment.task, list(experiment.deviations)
-        if self.settings.jobs > 1:
-            found.append(
-                f"up to {self.settings.jobs} runs shared the device: seconds are not of one alone"
-            )
+        task = experiment.task
         record = make_record(
             result,
             dataset=task.dataset,
@@ -193,8 +189,9 @@ class Runner:
             settings=prepared.settings | experiment.config.to_dict(),
             table=task.table,
             preset=experiment.preset,
-            deviations=found,
+            deviations=experiment.deviations,
         )
+        record["hardware"]["runs_at_once"] = self.settings.jobs  # at most; seconds grow with them
         record["curve"] = thin_curve(result.history, result.best_epoch)
         if experiment.tests:
             target = prepared.data.graphs.batch(splits.test).y

@@ -83,7 +83,9 @@ class Section:
         machines = {r["hardware"].get("gpu") or r["hardware"]["cpu"] for r in self.records}
         on = " and ".join(sorted(machines))
         runs = "1 run" if len(self.records) == 1 else f"{len(self.records)} runs"
-        return f"{sentence} {runs}, {seconds:,.0f} s of training on {on}."
+        at_once = max(record["hardware"].get("runs_at_once", 1) for record in self.records)
+        together = f", up to {at_once} at a time" if at_once > 1 else ""
+        return f"{sentence} {runs}, {seconds:,.0f} s of training on {on}{together}."
 
     @property
     def command(self) -> str:

@@ -234,4 +234,4 @@ def test_processes_side_by_side(tmp_path, monkeypatch):
     assert started[0] == failing.name and len(started) == 3
     assert "synthetic5000.npz is not in" in events[failing.name].note
     record = read_record(experiments[3].record_path(where.results))
-    assert "up to 2 runs shared the device: seconds are not of one alone" in record["deviations"]
+    assert record["hardware"]["runs_at_once"] == 2

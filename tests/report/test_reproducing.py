@@ -22,7 +22,7 @@ def record(model, target, seed, test, **changes):
         "test": test,
         "validation": test / 2,
         "seconds": 10.5,
-        "hardware": {"device": "cpu", "cpu": "Abacus <8>", "cores": 1},
+        "hardware": {"device": "cpu", "cpu": "Abacus <8>", "runs_at_once": 4},
         "deviations": ["TF32"],
         "curve": {"epoch": [1, 2], "validation": [1.0, test]},
         "test_metrics": {"exact": [0.975]},
@@ -131,7 +131,7 @@ def test_both_pages(results):
     assert "**0.2000** ✗ (1 seed)<br>exact 97.50 %<br>paper 0.0490, × 4.08" in text
     assert "**0.00009** ✓ (1 seed)<br>exact 97.50 %<br>paper 0.0003, × 0.29" in text
     assert "missing<br>paper 0.0036" in text
-    assert "5 runs, 52 s of training on Abacus <8>" in text
+    assert "5 runs, 52 s of training on Abacus <8>, up to 4 at a time." in text
     page = (results / "page.html").read_text(encoding="utf-8")
     parser = HTMLParser()
     parser.feed(page)
