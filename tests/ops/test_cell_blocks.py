@@ -11,7 +11,7 @@ from i2gnn.models import PPGN
 from i2gnn.ops.cells import cells_of, pool_cells
 from tests.helpers import random_graphs
 from tests.named_graphs import store
-from tests.ops.test_triton import device, on_gpu  # noqa: F401  (a fixture)
+from tests.ops.test_triton import _empty_is_nan, device, on_gpu  # noqa: F401  (fixtures)
 
 pytest.importorskip("i2gnn.ops.triton", reason="Triton is not installed")
 from i2gnn.ops.triton import cell_pools  # noqa: E402
