@@ -1,5 +1,6 @@
 """The counting benchmarks of the paper: graphs, their split, exact counts as targets."""
 
+import dataclasses
 import os
 import zipfile
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ import torch
 
 from i2gnn.data.download import DataFile, locate
 from i2gnn.data.splits import Splits
-from i2gnn.data.synthetic import generate_graphs
+from i2gnn.data.synthetic import draw_graphs, generate_graphs
 from i2gnn.errors import InputError
 from i2gnn.graphs import GraphStore, Level, RawGraphs
 
@@ -68,9 +69,21 @@ def load_counting(
 
 
 def read_counting(
-    root: str | os.PathLike[str] | None = None, limit: int | None = None
+    root: str | os.PathLike[str] | None = None,
+    limit: int | None = None,
+    more: int = 0,
+    seed: int = 0,
 ) -> CountingData:
-    """The same graphs without targets; about the first `limit` of them, if given."""
+    """The same graphs without targets.
+
+    Args:
+        root: Folder of data sets; see `data_folder`.
+        limit: About so many of them, the first of each part.
+        more: So many further graphs of the same kind to train on, generated.
+        seed: Of these.
+    """
+    if limit is not None and more:
+        raise InputError(f"limit is {limit} and more is {more}; expected one of them")
     path = locate(FILE, root)
     try:
         with np.load(path, allow_pickle=False) as file:
@@ -78,8 +91,17 @@ def read_counting(
     except (ValueError, OSError, zipfile.BadZipFile) as error:
         raise InputError(f"{path}: not a numpy archive ({error})") from error
     raw = RawGraphs(arrays["n"], arrays["num_edges"], arrays["edges"].astype(np.int64))
-    graphs = GraphStore.from_raw(raw, symmetrize=True)
     splits = Splits(**{name: torch.as_tensor(arrays[name]) for name in ("train", "val", "test")})
+    if more:
+        count, drawn = len(raw.num_nodes), draw_graphs(more, seed)
+        raw = RawGraphs(
+            np.concatenate([raw.num_nodes, drawn.num_nodes]),
+            np.concatenate([raw.num_edges, drawn.num_edges]),
+            np.concatenate([raw.edges, drawn.edges]),
+        )
+        train = torch.cat([splits.train, torch.arange(count, count + more)])
+        splits = dataclasses.replace(splits, train=train)
+    graphs = GraphStore.from_raw(raw, symmetrize=True)
     if limit is not None:
         chosen, splits = splits.first(limit)
         graphs = graphs.batch(chosen)

@@ -12,7 +12,7 @@ from i2gnn.errors import InputError
 from i2gnn.graphs import GraphStore, RawGraphs
 from i2gnn.progress import progress_bar
 
-__all__ = ["SIZES", "generate_graphs"]
+__all__ = ["SIZES", "draw_graphs", "generate_graphs"]
 
 SIZES = ((10, 6), (15, 6), (20, 5), (30, 5))
 """The (number of nodes n, degree d) to choose from."""
@@ -30,6 +30,11 @@ def generate_graphs(count: int, seed: int = 0, progress: bool = False) -> GraphS
         >>> len(generate_graphs(4, seed=1))
         4
     """
+    return GraphStore.from_raw(draw_graphs(count, seed, progress), symmetrize=True)
+
+
+def draw_graphs(count: int, seed: int = 0, progress: bool = False) -> RawGraphs:
+    """The same graphs, each edge once."""
     from networkx import random_regular_graph
 
     if count < 0:
@@ -45,9 +50,8 @@ def generate_graphs(count: int, seed: int = 0, progress: bool = False) -> GraphS
             num_nodes[graph] = nodes
             edge_lists.append(np.array(kept, dtype=np.int64))
             advance()
-    raw = RawGraphs(
+    return RawGraphs(
         num_nodes=num_nodes,
         num_edges=np.array([len(edges) for edges in edge_lists], dtype=np.int64),
         edges=np.concatenate([*edge_lists, np.empty((0, 2), dtype=np.int64)]),
     )
-    return GraphStore.from_raw(raw, symmetrize=True)

@@ -101,9 +101,12 @@ class DataConfig(Settings):
     targets: tuple[str, ...] = option(("cycle5",), "substructures to count, one output each")
     level: Literal["node", "graph"] = option("node", "counts per node or per graph")
     count: int = option(5000, "synthetic: number of graphs, split 30/20/50 %", minimum=10)
-    seed: int = option(0, "synthetic: of the graphs and their split", minimum=0)
+    seed: int = option(0, "of generated graphs and their split", minimum=0)
     limit: int | None = option(
         None, "counting, chembl: so many graphs, split in the same proportions", minimum=10
+    )
+    more: int = option(
+        0, "counting: so many graphs to train on beside its own, generated with the seed", minimum=0
     )
 
 

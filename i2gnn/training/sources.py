@@ -60,7 +60,7 @@ class Sources:
 
     def _read(self, config: DataConfig) -> CountingData:
         if config.name == "counting":
-            return read_counting(self.data_root, config.limit)
+            return read_counting(self.data_root, config.limit, config.more, config.seed)
         if config.name == "chembl":
             return read_chembl(self.data_root, config.limit)
         return draw_counting(config.count, config.seed, self.progress)
@@ -70,4 +70,4 @@ def _key(config: DataConfig) -> tuple[Any, ...]:
     """What the graphs depend on, targets aside."""
     if config.name == "synthetic":
         return config.name, config.count, config.seed
-    return config.name, config.limit
+    return config.name, config.limit, config.more, config.more and config.seed

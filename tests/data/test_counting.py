@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from i2gnn.counting import count
-from i2gnn.data.counting import FILE, generate_counting, load_counting
+from i2gnn.data.counting import FILE, generate_counting, load_counting, read_counting
+from i2gnn.data.synthetic import generate_graphs
 from i2gnn.errors import InputError
 from tests.helpers import data_root
 
@@ -36,6 +37,19 @@ def test_original_graphs_have_the_published_counts() -> None:
     assert torch.allclose(
         deviation, torch.tensor([1.184, 3.085, 7.620, 17.155]).double(), atol=1e-3
     )
+
+
+@needs_data
+def test_more_graphs_to_train_on() -> None:
+    few, data = read_counting(ROOT), read_counting(ROOT, more=7, seed=3)
+    assert data.splits.train.tolist() == [*few.splits.train.tolist(), *range(5000, 5007)]
+    assert torch.equal(data.splits.val, few.splits.val)
+    assert torch.equal(data.splits.test, few.splits.test)
+    generated = generate_graphs(7, seed=3)
+    for store, part in ((few.graphs, torch.arange(5000)), (generated, torch.arange(5000, 5007))):
+        assert torch.equal(data.graphs.batch(part).edge_index, store.edge_index)
+    with pytest.raises(InputError, match="limit is 20 and more is 7; expected one of them"):
+        read_counting(ROOT, limit=20, more=7)
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

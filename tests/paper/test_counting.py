@@ -1,5 +1,7 @@
 """What the tables consist of, and which settings their runs have."""
 
+import dataclasses
+
 import pytest
 
 from i2gnn.errors import InputError
@@ -83,6 +85,23 @@ def test_best_has_our_model_alone_and_longer_cycles():
     assert long == {(m, t) for m in ("i2gnn", "i3gnn") for t in ("cycle7", "cycle8")}
     goal = TABLES["table2"].goal("best", Task("table2", "counting", "node", "i2gnn", "cycle6"))
     assert goal == 0.0045
+
+
+def test_more_graphs_are_those_of_best_with_more_to_train_on():
+    experiments = plan("table2", presets=["more-graphs"])
+    assert {e.task.dataset for e in experiments} == {"counting"}
+    for experiment in experiments:
+        best = configure("best", experiment.task, seed=0)
+        config, training = experiment.config, experiment.config.training
+        assert config.model == best.model and training.epochs == 200
+        assert dataclasses.replace(training, epochs=best.training.epochs) == best.training
+        assert config.data == dataclasses.replace(best.data, more=13_500)
+        assert TABLES["table2"].goal("more-graphs", experiment.task) is None  # not the protocol
+        assert "13,500 more graphs to train on" in experiment.deviations
+    (quick, *_) = plan("table2", presets=["more-graphs"], quick=True)
+    assert quick.config.data.more == 0
+    with pytest.raises(InputError, match="search has no runs of more-graphs; expected best-"):
+        plan("search", presets=["more-graphs"])
 
 
 def test_a_search_never_sees_the_test_graphs():
