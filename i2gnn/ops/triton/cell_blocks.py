@@ -116,34 +116,47 @@ class CellBlocks(torch.autograd.Function):
 
 
 class _Block:
-    """Weights of a block in float16, and its passes."""
+    """Weights of a block in float16, and its passes.
+
+    The first layers of both MLPs are one, which reads z once and leaves their states side by side.
+    """
 
     def __init__(self, weights: Sequence[Tensor]) -> None:
         *layers, self.of_z, self.of_product, self.bias = weights
-        self.left, self.right = _parts(list(zip(layers[::2], layers[1::2], strict=True)), 2)
+        left, right = _parts(list(zip(layers[::2], layers[1::2], strict=True)), 2)
+        self.weight, self.shift = (torch.cat(pair) for pair in zip(left[0], right[0], strict=True))
+        self.sides = left[1:], right[1:]
 
     def forward(self, z: Tensor, tiles: Tensor) -> tuple[Tensor, list[Tensor]]:
         """[C, P] to [C, P'], and the states that `backward` needs."""
-        left, right = _perceptron(z, self.left), _perceptron(z, self.right)
+        hidden = _layer(z, self.weight, self.shift)
+        left, right = map(_perceptron, hidden.chunk(2, dim=1), self.sides)
         product = product_of_cells(left[-1], right[-1], tiles)
         after = torch.addmm(self.bias, z, self.of_z.t()).addmm_(product, self.of_product.t())
-        return after, [z, product, *left, *right]
+        return after, [z, product, hidden, *left[1:], *right[1:]]
 
     def backward(
         self, grad: Tensor, states: Sequence[Tensor], tiles: Tensor, scale: Tensor, wants_z: bool
     ) -> tuple[Tensor, list[Tensor]]:
         """Gradients of z, if wanted, scaled as `grad` is, and of all weights but b."""
-        z, product, *hidden = states
-        left, right = _parts(hidden, 2)
+        z, product, hidden, *further = states
+        first = hidden.chunk(2, dim=1)
+        left, right = ([h, *rest] for h, rest in zip(first, _parts(further, 2), strict=True))
         by_product = grad @ self.of_product
         by_left = product_of_cells(by_product, right[-1], tiles, swap_y=True)
         by_right = product_of_cells(left[-1], by_product, tiles, swap_x=True)
-        by_z = grad @ self.of_z if wants_z else grad[:0]
+        by_hidden = torch.empty_like(hidden)
+        by_first = by_hidden.chunk(2, dim=1)
+        of_left = _perceptron_grad(by_left, left, self.sides[0], scale, by_first[0])
+        of_right = _perceptron_grad(by_right, right, self.sides[1], scale, by_first[1])
+        by_hidden, of_weight, of_shift = _layer_grad(by_hidden, hidden, z, scale)
+        weights, shifts = of_weight.chunk(2), of_shift.chunk(2)
         grads = [
-            *_perceptron_grad(by_left, [z, *left], self.left, scale, by_z),
-            *_perceptron_grad(by_right, [z, *right], self.right, scale, by_z),
+            *(weights[0], shifts[0], *of_left),
+            *(weights[1], shifts[1], *of_right),
             *(_product_over_cells(grad, x) / scale for x in (z, product)),
         ]
+        by_z = (grad @ self.of_z).addmm_(by_hidden, self.weight) if wants_z else grad[:0]
         return by_z, grads
 
 
@@ -157,27 +170,38 @@ def _parts(items: Sequence[Item], count: int) -> list[Sequence[Item]]:
     return [items[t * each : (t + 1) * each] for t in range(count)]
 
 
+def _layer(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """With a ReLU, in the same pass."""
+    return torch._addmm_activation(bias, x, weight.t())
+
+
+def _layer_grad(
+    grad: Tensor, after: Tensor, x: Tensor, scale: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Gradients before the ReLU, of the weight and of the bias."""
+    grad, sums = _pass_back(grad, grad.shape[1], after=after)
+    return grad, _product_over_cells(grad, x) / scale, sum_shares(sums, scale)
+
+
 def _perceptron(x: Tensor, layers: Layers) -> list[Tensor]:
-    """The states behind every layer."""
-    states = []
-    for weight, bias in layers:
-        x = torch._addmm_activation(bias, x, weight.t())  # a ReLU, in the same pass
-        states.append(x)
+    """The states before and behind every layer."""
+    states = [x]
+    for layer in layers:
+        states.append(_layer(states[-1], *layer))
     return states
 
 
 def _perceptron_grad(
     grad: Tensor, states: Sequence[Tensor], layers: Layers, scale: Tensor, by_input: Tensor
 ) -> list[Tensor]:
-    """Gradients of weights and biases; that of the input is added to `by_input`, unless empty."""
+    """Gradients of weights and biases; that of the input is written to `by_input`."""
     found: list[Tensor] = []
     for t in reversed(range(len(layers))):
-        grad, sums = _pass_back(grad, grad.shape[1], after=states[t + 1])
-        found = [_product_over_cells(grad, states[t]) / scale, sum_shares(sums, scale), *found]
-        if t > 0:
-            grad = grad @ layers[t][0]
-        elif len(by_input):
-            by_input.addmm_(grad, layers[t][0])
+        grad, *of_layer = _layer_grad(grad, states[t + 1], states[t], scale)
+        found = [*of_layer, *found]
+        grad = torch.mm(grad, layers[t][0], out=by_input if t == 0 else None)
+    if not layers:
+        by_input.copy_(grad)
     return found
 
 

@@ -65,7 +65,6 @@ class MultiplyCells(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, y: Tensor, tiles: Tensor) -> Tensor:
         """[C, D] each, to the same."""
-        x, y = x.contiguous(), y.contiguous()
         ctx.save_for_backward(x, y, tiles)
         return product_of_cells(x, y, tiles)
 
@@ -74,7 +73,6 @@ class MultiplyCells(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
         """[C, D] to the same for x and y."""
         x, y, tiles = ctx.saved_tensors
-        grad = grad.contiguous()
         need_x, need_y, _ = ctx.needs_input_grad
         grad_x = product_of_cells(grad, y, tiles, swap_y=True) if need_x else None
         grad_y = product_of_cells(x, grad, tiles, swap_x=True) if need_y else None
@@ -85,6 +83,7 @@ def product_of_cells(
     x: Tensor, y: Tensor, tiles: Tensor, swap_x: bool = False, swap_y: bool = False
 ) -> Tensor:
     """The product x · y, or with one of them transposed; contiguous, and without a gradient."""
+    x, y = x.contiguous(), y.contiguous()
     width = x.shape[1]
     out = torch.empty_like(x)
     vector = 1 + (width % 2 == 0)
