@@ -71,7 +71,7 @@ def load_counting(
 def read_counting(
     root: str | os.PathLike[str] | None = None,
     limit: int | None = None,
-    more: int = 0,
+    more: int | None = None,
     seed: int = 0,
 ) -> CountingData:
     """The same graphs without targets.
@@ -82,7 +82,7 @@ def read_counting(
         more: So many further graphs of the same kind to train on, generated.
         seed: Of these.
     """
-    if limit is not None and more:
+    if limit is not None and more is not None:
         raise InputError(f"limit is {limit} and more is {more}; expected one of them")
     path = locate(FILE, root)
     try:
@@ -92,7 +92,7 @@ def read_counting(
         raise InputError(f"{path}: not a numpy archive ({error})") from error
     raw = RawGraphs(arrays["n"], arrays["num_edges"], arrays["edges"].astype(np.int64))
     splits = Splits(**{name: torch.as_tensor(arrays[name]) for name in ("train", "val", "test")})
-    if more:
+    if more is not None:
         count, drawn = len(raw.num_nodes), draw_graphs(more, seed)
         raw = RawGraphs(
             np.concatenate([raw.num_nodes, drawn.num_nodes]),

@@ -28,6 +28,6 @@ def deviations(preset: str, task: Task, config: RunConfig) -> tuple[str, ...]:
         about = candidate_of(preset, task).about
         found.append(f"{model.num_layers} layers, labels {model.labels or 'spd'}")
         found.append(f"settings of our own: {about}")
-    if config.data.more:
+    if config.data.more is not None:
         found.append(f"{config.data.more:,} more graphs to train on")
     return tuple(found)

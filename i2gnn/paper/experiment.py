@@ -92,7 +92,7 @@ def shorten(experiment: Experiment, epochs: int) -> Experiment:
 def shrink(experiment: Experiment) -> Experiment:
     """The same as a smoke test: few graphs, narrow and shallow, two epochs."""
     config = experiment.config
-    data = dataclasses.replace(config.data, count=20, limit=20, more=0)
+    data = dataclasses.replace(config.data, count=20, limit=20, more=None)
     if data.name == "counting":
         data = dataclasses.replace(data, name="synthetic", limit=None)
     model = dataclasses.replace(config.model, hidden_channels=8, num_layers=2)

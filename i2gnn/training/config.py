@@ -105,8 +105,8 @@ class DataConfig(Settings):
     limit: int | None = option(
         None, "counting, chembl: so many graphs, split in the same proportions", minimum=10
     )
-    more: int = option(
-        0, "counting: so many graphs to train on beside its own, generated with the seed", minimum=0
+    more: int | None = option(
+        None, "counting: so many more graphs to train on, generated with the seed", minimum=1
     )
 
 

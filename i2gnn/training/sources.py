@@ -70,4 +70,4 @@ def _key(config: DataConfig) -> tuple[Any, ...]:
     """What the graphs depend on, targets aside."""
     if config.name == "synthetic":
         return config.name, config.count, config.seed
-    return config.name, config.limit, config.more, config.more and config.seed
+    return config.name, config.limit, config.more, config.seed

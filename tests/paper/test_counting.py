@@ -99,7 +99,7 @@ def test_more_graphs_are_those_of_best_with_more_to_train_on():
         assert TABLES["table2"].goal("more-graphs", experiment.task) is None  # not the protocol
         assert "13,500 more graphs to train on" in experiment.deviations
     (quick, *_) = plan("table2", presets=["more-graphs"], quick=True)
-    assert quick.config.data.more == 0
+    assert quick.config.data.more is None
     with pytest.raises(InputError, match="search has no runs of more-graphs; expected best-"):
         plan("search", presets=["more-graphs"])
 
