@@ -39,8 +39,10 @@ class Cell:
 
     @property
     def digits(self) -> int:
-        """Decimals that show the mean: four, as in the paper, or five where these would be few."""
-        return 4 if self.mean is None or self.mean >= 0.001 else 5
+        """Decimals that show the mean: four, as in the paper, or more where these would be few."""
+        if self.mean is None or self.mean >= 0.001:
+            return 4
+        return 5 if self.mean >= 0.00001 else 6
 
     @property
     def deviation(self) -> float | None:

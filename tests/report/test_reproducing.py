@@ -59,6 +59,15 @@ def cell(sections, title, model, target):
     return next(c for c in section.cells if (c.task.model, c.task.target) == (model, target))
 
 
+@pytest.mark.parametrize(
+    ("test", "shown"), [(0.1, "0.1000"), (0.0009, "0.00090"), (0.0000034, "0.000003")]
+)
+def test_small_errors_have_more_digits(tmp_path, test, shown):
+    keep(tmp_path, record("mpnn", "cycle3", 0, test))
+    write_reproduction(tmp_path, tmp_path / "page.md", tmp_path / "page.html")
+    assert f"**{shown}** ✓" in (tmp_path / "page.md").read_text(encoding="utf-8")
+
+
 def test_cells_are_means_over_seeds_beside_the_paper(results):
     sections = collect_sections(results)
     ours = cell(sections, "Table 2, cycles at nodes: paper", "i2gnn", "cycle5")
