@@ -39,7 +39,7 @@ __all__ = [
 def sees_labels_alone(model: "IdentifierGNN") -> bool:
     """Whether a model is gated layers on discrete labels, as the paper's for counting is.
 
-    One part of the subgraphs is read, and it is not the context.
+    The context of nodes is not read.
     """
     labels = model.encode_labels
     return (
@@ -48,15 +48,14 @@ def sees_labels_alone(model: "IdentifierGNN") -> bool:
         and model.encode_nodes is None
         and model.virtual_node is None
         and model.gate is None
-        and _part(model) is not None
+        and "context" not in model.parts
         and all(layer.gated is not None for layer in _layers(model))
     )
 
 
 def pool_labels(model: "IdentifierGNN", subgraphs: Subgraphs) -> Tensor:
-    """What a model that sees labels alone reads of each subgraph: [B, D]."""
-    part = _part(model)
-    assert model.encode_labels is not None and part is not None
+    """What a model that sees labels alone reads of each subgraph: [B, parts D]."""
+    assert model.encode_labels is not None
     model.encode_labels.check(subgraphs)
     convs = [layer.gated for layer in _layers(model)]
     injections = cast("list[InjectLabels]", list(model.injections))
@@ -66,7 +65,7 @@ def pool_labels(model: "IdentifierGNN", subgraphs: Subgraphs) -> Tensor:
         stack_weights([conv for conv in convs if conv is not None]),
         stack_projections(injections, subgraphs) if injections else None,
         model.pool,
-        part,
+        cast("tuple[ops.Part, ...]", model.parts),
     )
 
 
@@ -117,12 +116,6 @@ def has_static_shapes(model: "IdentifierGNN", subgraphs: Subgraphs) -> bool:
     if all(layer.conv.has_mlp for layer in layers):
         return ops.uses_fused(weight) and _fuse(model, weight, subgraphs) is not None
     return "context" not in model.parts and all(map(_keeps_rows_apart, layers))
-
-
-def _part(model: "IdentifierGNN") -> ops.Part | None:
-    """The part of each subgraph that is read, if it is one alone."""
-    part = model.parts[0]
-    return None if len(model.parts) > 1 or part == "context" else cast(ops.Part, part)
 
 
 def _layers(model: "IdentifierGNN") -> list[Layer]:

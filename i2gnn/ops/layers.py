@@ -114,13 +114,13 @@ def gated_stack(
     layers: GRUWeights,
     then: Projection | None = None,
     reduce: Reduce = "sum",
-    part: Part = "nodes",
+    parts: Sequence[Part] = ("nodes",),
 ) -> Tensor:
-    """All layers of a gated network on labels, and one part of what comes out.
+    """All layers of a gated network on labels, and parts of what comes out, side by side.
 
         h = table[label of the row]
         h = gated_layer(h, layers[t], then[t])     for t = 0 .. T - 1, the last without a projection
-        out = read_part(h, part, reduce)
+        out = [read_part(h, part, reduce) for all parts]
 
     On a GPU, where products may be of TF32's precision (`torch.set_float32_matmul_precision`),
     fused kernels run the stack with numbers of as many bits, in float16. On a CPU, the stack runs
@@ -130,7 +130,7 @@ def gated_stack(
         table: [C, D], one row per label code.
         layers: As `GRUWeights`, with a first axis of T layers.
         then: As `Projection`, with a first axis of T - 1 projections.
-        returns: [B, D].
+        returns: [B, parts D].
     """
     depth = len(layers.message)
     if then is not None and len(then.weight) != depth - 1:
@@ -142,22 +142,24 @@ def gated_stack(
     if use_fused_stack(table, subgraphs):
         from i2gnn.ops import triton
 
-        total = triton.gated_stack(table, subgraphs, layers, then, part)
-    elif part == "nodes" and use_cpu_layers(table, *layers, *(then or ())):
+        total = triton.gated_stack(table, subgraphs, layers, then, parts)
+    elif tuple(parts) == ("nodes",) and use_cpu_layers(table, *layers, *(then or ())):
         from i2gnn.ops import cpu
 
         if cpu.fits_whole_roots(subgraphs):
             total = cpu.gated_stack(table, subgraphs, [*reference.unstack(layers, then)])
     if total is not None:
-        if part != "nodes" or not reference.takes_mean(reduce):
+        if "nodes" not in parts or not reference.takes_mean(reduce):
             return total
         size = subgraphs.pair_count.index_select(0, subgraphs.branch_to_root).clamp(min=1)
-        return total / size.unsqueeze(1)
+        found = dict(zip(parts, total.chunk(len(parts), dim=1), strict=True))
+        found["nodes"] = found["nodes"] / size.unsqueeze(1)
+        return torch.cat([*found.values()], dim=1)
     assert subgraphs.label_code is not None
     h = lookup(table, subgraphs.label_code)
     for layer, projection in reference.unstack(layers, then):
         h = gated_layer(h, subgraphs, layer, projection)
-    return read_part(h, subgraphs, part, reduce)
+    return torch.cat([read_part(h, subgraphs, part, reduce) for part in parts], dim=1)
 
 
 def gine_layer(

@@ -3,7 +3,7 @@
 Sizes: G graphs, N nodes, E edges, B branches, P pairs, R rows, Q links, D channels.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 import torch
@@ -354,14 +354,14 @@ def gated_stack(
     layers: GRUWeights,
     then: Projection | None = None,
     reduce: Reduce = "sum",
-    part: Part = "nodes",
+    parts: Sequence[Part] = ("nodes",),
 ) -> Tensor:
     """See `i2gnn.ops.gated_stack`."""
     assert subgraphs.label_code is not None, "rows have no labels"
     h = lookup(table, subgraphs.label_code)
     for layer, projection in unstack(layers, then):
         h = gated_layer(h, subgraphs, layer, projection)
-    return read_part(h, subgraphs, part, reduce)
+    return torch.cat([read_part(h, subgraphs, part, reduce) for part in parts], dim=1)
 
 
 def unstack(

@@ -75,6 +75,9 @@ SIDE = {"options": {"readout": "side"}}
 CENTER = {"options": {"readout": "center"}}
 """Of a subgraph (i, j) the row at i alone is read, where all cycles that are counted end."""
 
+BOTH = {"options": {"readout": "nodes+side"}}
+"""Of a subgraph (i, j) all rows are read, and the row at j beside them."""
+
 
 def cosine(lr: float, **optimizer: Any) -> dict[str, Any]:
     """Training with a learning rate that falls along a cosine."""
@@ -173,6 +176,11 @@ CANDIDATES: Mapping[str, Candidate] = MappingProxyType(
             CENTER,
             CLIPPED | {"epochs": 300},
         ),
+        "smaller-batches-clipped-both-short": Candidate(
+            "squared errors, clipped gradients, subgraphs read as a whole and at j, 300 epochs",
+            BOTH,
+            CLIPPED | {"epochs": 300},
+        ),
         "smaller-batches-clipped-600": Candidate(
             "64 graphs a step, squared errors beside absolute ones, clipped gradients, 600 epochs",
             training=CLIPPED | {"epochs": 600},
@@ -195,6 +203,11 @@ CANDIDATES: Mapping[str, Candidate] = MappingProxyType(
         "smaller-batches-center": Candidate(
             "cosine from 5e-4, little decay of weights, 64 graphs a step, subgraphs read at i",
             CENTER,
+            small_batches(64, 5e-4),
+        ),
+        "smaller-batches-both": Candidate(
+            "64 graphs a step, subgraphs read as a whole and at j",
+            BOTH,
             small_batches(64, 5e-4),
         ),
         "smaller-batches-side-decayed": Candidate(

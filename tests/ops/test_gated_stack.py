@@ -61,7 +61,14 @@ def test_matches_reference(width, layers, projections, device):  # noqa: F811
 
 @pytest.mark.parametrize("name", GRAPHS)
 @pytest.mark.parametrize(
-    "read", [{"reduce": "sum"}, {"reduce": "mean"}, {"part": "center"}, {"part": "side"}]
+    "read",
+    [
+        {"reduce": "sum"},
+        {"reduce": "mean"},
+        {"parts": ["center"]},
+        {"parts": ["side"]},
+        {"parts": ["nodes", "center", "side"], "reduce": "mean"},
+    ],
 )
 def test_odd_graphs(name, read, device):  # noqa: F811
     subgraphs = extract_subgraphs(GRAPHS[name](), hops=1).to(device)
@@ -72,14 +79,16 @@ def test_odd_graphs(name, read, device):  # noqa: F811
     assert_close(found, exact)
 
 
-@pytest.mark.parametrize("part", ["center", "side"])
-@pytest.mark.parametrize(("layers", "projections"), [(1, False), (3, True)])
-def test_one_row_of_each_subgraph(part, layers, projections, device):  # noqa: F811
+@pytest.mark.parametrize(
+    "parts", [["center"], ["side"], ["nodes", "side"], ["center", "side"], ["nodes", "center"]]
+)
+@pytest.mark.parametrize(("width", "layers", "projections"), [(16, 1, False), (13, 3, True)])
+def test_rows_of_each_subgraph(parts, width, layers, projections, device):  # noqa: F811
     subgraphs = extract_subgraphs(random_graphs(3, nodes=(2, 6)), hops=2).to(device)
-    weights = make_weights(subgraphs, 16, layers, projections)
+    weights = make_weights(subgraphs, width, layers, projections)
     with ops.backend("triton"):
-        found = run(ops.gated_stack, subgraphs, weights, torch.float32, part=part)
-    assert_close(found, run(reference.gated_stack, subgraphs, weights, torch.float64, part=part))
+        found = run(ops.gated_stack, subgraphs, weights, torch.float32, parts=parts)
+    assert_close(found, run(reference.gated_stack, subgraphs, weights, torch.float64, parts=parts))
 
 
 def test_small_and_large_gradients_keep_their_digits(device):  # noqa: F811

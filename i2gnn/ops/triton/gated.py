@@ -6,6 +6,7 @@ layer's input and message, which are all that is kept. The first layer of a stac
 it counts the labels of neighbours and multiplies the counts with weights of the label table.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -45,7 +46,7 @@ def gated_stack(
     subgraphs: Subgraphs,
     layers: GRUWeights,
     then: Projection | None,
-    part: Part = "nodes",
+    parts: Sequence[Part] = ("nodes",),
 ) -> Tensor:
     """See `i2gnn.ops.gated_stack`; sums."""
     labels, width = table.shape
@@ -54,7 +55,7 @@ def gated_stack(
         then = Projection(table.new_empty(0, width, width), table.new_empty(0, labels, width))
     result: Tensor = GatedStack.apply(  # type: ignore[no-untyped-call]
         subgraphs,
-        part,
+        parts,
         _pad(table, D, C),
         _gates(table @ layers.message[:1], C),
         _gates(table @ layers.state[:1], C),
@@ -65,7 +66,9 @@ def gated_stack(
         _pad(then.weight, D, D),
         _pad(then.table, D, C),
     )
-    return result[:, :width] if width < D else result
+    if width == D:
+        return result
+    return result.view(len(result), len(parts), D)[:, :, :width].flatten(1)
 
 
 def gated_layer(
@@ -98,7 +101,7 @@ def gated_layer(
 
 
 class GatedStack(torch.autograd.Function):
-    """T layers; the first on labels, the result summed over each subgraph or read at one row of it.
+    """T layers; the first on labels, the result summed over each subgraph or read at rows of it.
 
     Shapes:
         table: [C, D], states of the labels.
@@ -106,21 +109,21 @@ class GatedStack(torch.autograd.Function):
         message_bias, state_bias: [T, 3 D].
         message, state: [T - 1, 3 D, D], weights of the later layers, the input axis last.
         weight, tables: [T - 1, D, D] and [T - 1, C, D], the projections; or none, [0, ...].
-        returns: [B, D].
+        returns: [B, parts D].
     """
 
     @staticmethod
     def forward(
         ctx: Any,
         subgraphs: Subgraphs,
-        part: Part,
+        parts: Sequence[Part],
         table: Tensor,
         label_message: Tensor,
         label_state: Tensor,
         *weights: Tensor,
     ) -> Tensor:
         """Keeps the input and the message of every layer, in float16."""
-        run = StackRun(subgraphs, part, table, (label_message, label_state), weights)
+        run = StackRun(subgraphs, parts, table, (label_message, label_state), weights)
         counts = run.label_counts()
         h = run.gates(0, run.table, counts)
         kept: list[Any] = [counts]
@@ -130,15 +133,20 @@ class GatedStack(torch.autograd.Function):
                 kept.append((h, message))
             h = run.gates(t, h, message)
         ctx.run, ctx.kept = run, kept
-        if part == "nodes":
-            return sum_nodes(h, subgraphs, torch.float32)
-        return read_part(h, subgraphs, part).float()
+        found = [
+            sum_nodes(h, subgraphs, torch.float32)
+            if part == "nodes"
+            else read_part(h, subgraphs, part).float()
+            for part in parts
+        ]
+        return found[0] if len(found) == 1 else torch.cat(found, dim=1)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        """[B, D] to the gradients of all weights."""
+        """[B, parts D] to the gradients of all weights."""
         run, kept = ctx.run, ctx.kept
+        grad = run.by_kind(grad)
         scale = find_scale(grad)
         rows = _scaled(grad, scale)
         later = run.shares(run.layers - 1)

@@ -202,31 +202,51 @@ class GatedRun:
 
 
 class StackRun(GatedRun):
-    """The same with a first layer that sees labels alone, and a part of each subgraph read."""
+    """The same with a first layer that sees labels alone, and parts of each subgraph read.
+
+    Rows are of kinds, by which of the single rows of their subgraph (center, side) they are; those
+    of a branch and a kind have the same gradient.
+    """
 
     before = 1
 
     def __init__(
         self,
         subgraphs: Subgraphs,
-        part: Part,
+        parts: Sequence[Part],
         table: Tensor,
         label_weights: tuple[Tensor, Tensor],
         weights: Sequence[Tensor],
     ) -> None:
         super().__init__(subgraphs, weights)
-        self.part, self.table = part, table.contiguous()
+        self.parts, self.table = parts, table.contiguous()
+        self.single = [part for part in parts if part != "nodes"]
+        self.kinds = range("nodes" not in parts, 2 ** len(self.single))  # bits; read, if not by all
         by_message, by_state = (weight.to(torch.float16).contiguous() for weight in label_weights)
         self.label_weights = by_message, by_state
 
+    def by_kind(self, grad: Tensor) -> Tensor:
+        """Gradients of rows of each kind and branch: [B, parts D] to [kinds B, D]."""
+        of = dict(zip(self.parts, grad.chunk(len(self.parts), dim=1), strict=True))
+        found = []
+        for kind in self.kinds:
+            read = [of[part] for bit, part in enumerate(self.single) if kind >> bit & 1]
+            read += [of["nodes"]] if "nodes" in of else []
+            found.append(read[0] if len(read) == 1 else torch.stack(read).sum(0))
+        return torch.cat(found)
+
     def source(self) -> Tensor:
-        """For each row the branch that read it, [R]; -1 where none did."""
+        """For each row where `by_kind` has its gradient, [R]; -1 where it is zero."""
         branch = self.subgraphs.row_to_branch
-        if self.part == "nodes":
+        if not self.single:
             return branch
-        read = rows_read(self.subgraphs, self.part).index_select(0, branch)
-        row = torch.arange(len(branch), dtype=read.dtype, device=read.device)
-        return branch.masked_fill(read != row, -1)
+        row = torch.arange(len(branch), dtype=branch.dtype, device=branch.device)
+        kind = torch.zeros_like(branch)
+        for bit, part in enumerate(self.single):
+            read = rows_read(self.subgraphs, part).index_select(0, branch)
+            kind += (read == row) * 2**bit
+        found = branch + (kind - self.kinds[0]) * self.subgraphs.num_branches
+        return found.masked_fill(kind < self.kinds[0], -1) if self.kinds[0] else found
 
     def weights(self, t: int) -> tuple[Tensor, ...]:
         """Of layer t."""
