@@ -78,6 +78,12 @@ CENTER = {"options": {"readout": "center"}}
 BOTH = {"options": {"readout": "nodes+side"}}
 """Of a subgraph (i, j) all rows are read, and the row at j beside them."""
 
+ENDS = {"options": {"readout": "center+side"}}
+"""Of a subgraph (i, j) the rows at i and at j are read."""
+
+ALL_PARTS = {"options": {"readout": "nodes+center+side"}}
+"""Of a subgraph (i, j) all rows are read, and those at i and at j beside them."""
+
 
 def cosine(lr: float, **optimizer: Any) -> dict[str, Any]:
     """Training with a learning rate that falls along a cosine."""
@@ -181,6 +187,17 @@ CANDIDATES: Mapping[str, Candidate] = MappingProxyType(
             BOTH,
             CLIPPED | {"epochs": 300},
         ),
+        "smaller-batches-clipped-ends-short": Candidate(
+            "squared errors, clipped gradients, subgraphs read at i and at j, 300 epochs",
+            ENDS,
+            CLIPPED | {"epochs": 300},
+        ),
+        "smaller-batches-clipped-all-parts-short": Candidate(
+            "squared errors, clipped gradients, subgraphs read as a whole, at i and at j, "
+            "300 epochs",
+            ALL_PARTS,
+            CLIPPED | {"epochs": 300},
+        ),
         "smaller-batches-clipped-600": Candidate(
             "64 graphs a step, squared errors beside absolute ones, clipped gradients, 600 epochs",
             training=CLIPPED | {"epochs": 600},
@@ -208,6 +225,14 @@ CANDIDATES: Mapping[str, Candidate] = MappingProxyType(
         "smaller-batches-both": Candidate(
             "64 graphs a step, subgraphs read as a whole and at j",
             BOTH,
+            small_batches(64, 5e-4),
+        ),
+        "smaller-batches-ends": Candidate(
+            "64 graphs a step, subgraphs read at i and at j", ENDS, small_batches(64, 5e-4)
+        ),
+        "smaller-batches-all-parts": Candidate(
+            "64 graphs a step, subgraphs read as a whole, at i and at j",
+            ALL_PARTS,
             small_batches(64, 5e-4),
         ),
         "smaller-batches-side-decayed": Candidate(
