@@ -27,6 +27,7 @@ from i2gnn.ops.reference import (
 from i2gnn.ops.rows import (
     aggregate,
     embed_labels,
+    gated_pools,
     lookup,
     node_states,
     pool_branches,
@@ -53,6 +54,7 @@ __all__ = [
     "embed_labels",
     "fits_gine_layer",
     "gated_layer",
+    "gated_pools",
     "gated_stack",
     "gine_layer",
     "gine_layers",

@@ -210,6 +210,15 @@ def pool_context(h: Tensor, subgraphs: Subgraphs, reduce: Reduce = "sum") -> Ten
     return _pool(h, subgraphs.row_to_node, subgraphs.num_nodes, reduce)
 
 
+def gated_pools(h: Tensor, subgraphs: Subgraphs, inside: Tensor, around: Tensor) -> Tensor:
+    """See `i2gnn.ops.gated_pools`."""
+    assert subgraphs.label_code is not None, "rows have no labels"
+    own, context = (lookup(table, subgraphs.label_code) * h for table in (inside, around))
+    center = h.index_select(0, subgraphs.row_of_root)
+    pools = [pool_nodes(own, subgraphs), center, pool_context(context, subgraphs)]
+    return torch.cat(pools, dim=1)
+
+
 def read_part(
     h: Tensor, subgraphs: Subgraphs, part: Part = "nodes", reduce: Reduce = "sum"
 ) -> Tensor:

@@ -5,7 +5,13 @@ from torch import Tensor
 
 from i2gnn.graphs.store import GraphStore
 from i2gnn.ops import reference
-from i2gnn.ops.checks import check_complete, check_indices, check_labels, check_length
+from i2gnn.ops.checks import (
+    check_complete,
+    check_indices,
+    check_labels,
+    check_length,
+    check_table,
+)
 from i2gnn.ops.choice import use_cpu, use_triton, use_whole_roots, uses_fused
 from i2gnn.ops.reference import LabelEmbedding, Part, Reduce
 from i2gnn.subgraphs.structure import Subgraphs
@@ -13,6 +19,7 @@ from i2gnn.subgraphs.structure import Subgraphs
 __all__ = [
     "aggregate",
     "embed_labels",
+    "gated_pools",
     "lookup",
     "node_states",
     "pool_branches",
@@ -116,6 +123,34 @@ def pool_context(h: Tensor, subgraphs: Subgraphs, reduce: Reduce = "sum") -> Ten
 
         return triton.pool_context(h, subgraphs, reduce)
     return reference.pool_context(h, subgraphs, reduce)
+
+
+def gated_pools(h: Tensor, subgraphs: Subgraphs, inside: Tensor, around: Tensor) -> Tensor:
+    """Pools each ego-net, and each node over all ego-nets that contain it, with gates by labels.
+
+        out[k] = [sum of inside[label of (k, l)] * h[k,l] over l in V_k,
+                  h[k,k],
+                  sum of around[label of (i, k)] * h[i,k] over i]
+
+    Shapes:
+        h: [R, D], one row per (root, node): with one identifier.
+        inside, around: [C, D], one row per label code.
+        returns: [N, 3 D].
+    """
+    check_complete("gated_pools", subgraphs)
+    check_length("h", h, subgraphs.num_rows)
+    check_table("inside", inside, subgraphs)
+    check_table("around", around, subgraphs)
+    if use_triton(h, inside, around):
+        from i2gnn.ops import triton
+
+        if triton.fits_gated_pools(inside):
+            return triton.gated_pools(h, subgraphs, inside, around)
+    assert subgraphs.label_code is not None
+    own, context = (lookup(table, subgraphs.label_code) * h for table in (inside, around))
+    center = h.index_select(0, subgraphs.row_of_root)
+    pools = [pool_nodes(own, subgraphs), center, pool_context(context, subgraphs)]
+    return torch.cat(pools, dim=1)
 
 
 def read_part(

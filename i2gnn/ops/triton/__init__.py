@@ -9,6 +9,7 @@ from i2gnn.ops.triton.aggregate import aggregate
 from i2gnn.ops.triton.cell_blocks import cell_blocks
 from i2gnn.ops.triton.cells import multiply_cells, tiles_of_cells
 from i2gnn.ops.triton.gated import fits_gated_layer, fits_gated_stack, gated_layer, gated_stack
+from i2gnn.ops.triton.gated_pools import fits_gated_pools, gated_pools
 from i2gnn.ops.triton.gine import fits_gine_layer, gine_layers
 from i2gnn.ops.triton.launch import INTERPRETED
 from i2gnn.ops.triton.lookup import lookup
@@ -27,10 +28,12 @@ __all__ = [
     "aggregate",
     "cell_blocks",
     "fits_gated_layer",
+    "fits_gated_pools",
     "fits_gated_stack",
     "fits_gine_layer",
     "fits_node_states",
     "gated_layer",
+    "gated_pools",
     "gated_stack",
     "gine_layers",
     "lookup",

@@ -1,0 +1,78 @@
+"""Pools of ego-nets and contexts with gates by labels, against their definition."""
+
+import pytest
+import torch
+
+from i2gnn import extract_subgraphs, ops
+from i2gnn.ops import reference
+from tests.helpers import random_graphs
+from tests.ops.test_triton import (  # noqa: F401  (fixtures)
+    GRAPHS,
+    _empty_is_nan,
+    device,
+    on_gpu,
+    triton,
+)
+
+
+def make(graphs, width, device, **options):  # noqa: F811
+    """Ego-nets, rows and two tables of gates."""
+    subgraphs = extract_subgraphs(graphs, **{"hops": 2, "identifiers": 1, **options}).to(device)
+    sizes = (subgraphs.num_rows, subgraphs.num_codes, subgraphs.num_codes)
+    return subgraphs, [torch.randn(size, width, device=device) for size in sizes]
+
+
+def run(function, subgraphs, inputs, dtype):
+    """The pools, and the gradients by rows and tables."""
+    h, *tables = leaves = [tensor.to(dtype).requires_grad_() for tensor in inputs]
+    out = function(h, subgraphs, *tables)
+    back = torch.linspace(-1, 1, out.numel(), dtype=dtype, device=out.device).view(out.shape)
+    return [t.detach().double() for t in (out, *torch.autograd.grad(out, leaves, back))]
+
+
+def assert_matches(subgraphs, inputs):
+    with ops.backend("triton"):
+        found = run(ops.gated_pools, subgraphs, inputs, torch.float32)
+    exact = run(reference.gated_pools, subgraphs, inputs, torch.float64)
+    for result, truth in zip(found, exact, strict=True):
+        assert result.shape == truth.shape and result.isfinite().all()
+        assert (result - truth).norm() <= 2e-6 * truth.norm() + 1e-6
+
+
+@pytest.mark.parametrize("width", [1, 16, 63, 130])
+def test_widths(width, device):  # noqa: F811
+    assert_matches(*make(random_graphs(3, nodes=(2, 9)), width, device))
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_odd_graphs(name, device):  # noqa: F811
+    assert_matches(*make(GRAPHS[name](), 8, device, hops=1))
+
+
+def test_more_rows_than_a_tile_has(device):  # noqa: F811
+    assert_matches(*make(random_graphs(2, nodes=(20, 30)), 4, device, labels="spd_pred"))
+
+
+def test_too_many_labels_are_looked_up(device, monkeypatch):  # noqa: F811
+    subgraphs, inputs = make(random_graphs(2, nodes=(3, 6)), 4, device)
+    monkeypatch.setattr(triton.gated_pools.__globals__["GatedPools"], "forward", None)
+    with pytest.raises(TypeError), ops.backend("triton"):
+        ops.gated_pools(inputs[0], subgraphs, *inputs[1:])
+    long = [torch.cat([table, table.new_zeros(65, 4)]) for table in inputs[1:]]
+    with ops.backend("triton"):
+        found = ops.gated_pools(inputs[0], subgraphs, *long)
+    torch.testing.assert_close(found, reference.gated_pools(inputs[0], subgraphs, *inputs[1:]))
+
+
+def test_tables_must_have_all_labels():
+    subgraphs, (h, inside, around) = make(random_graphs(2, nodes=(3, 6)), 4, "cpu")
+    with pytest.raises(ValueError, match="around has 1 rows; these labels have"):
+        ops.gated_pools(h, subgraphs, inside, around[:1])
+
+
+class TestOnGPU:
+    pytestmark = on_gpu
+
+    def test_many_ego_nets(self):
+        graphs = random_graphs(200, nodes=(5, 30))
+        assert_matches(*make(graphs, 64, "cuda", hops=3, labels="spd_pred"))
