@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from i2gnn import extract_subgraphs, ops
+from i2gnn.graphs.assemble import assemble
 from i2gnn.ops import reference
 from tests.helpers import random_graphs
 from tests.ops.test_triton import (  # noqa: F401  (fixtures)
@@ -22,10 +23,10 @@ def make(graphs, width, device, **options):  # noqa: F811
     return subgraphs, [torch.randn(size, width, device=device) for size in sizes]
 
 
-def run(function, subgraphs, inputs, dtype):
-    """The pools, and the gradients by rows and tables."""
+def run(function, subgraphs, inputs, dtype, nodes=None):
+    """The pools, of the first nodes, and the gradients by rows and tables."""
     h, *tables = leaves = [tensor.to(dtype).requires_grad_() for tensor in inputs]
-    out = function(h, subgraphs, *tables)
+    out = function(h, subgraphs, *tables)[:nodes]
     back = torch.linspace(-1, 1, out.numel(), dtype=dtype, device=out.device).view(out.shape)
     return [t.detach().double() for t in (out, *torch.autograd.grad(out, leaves, back))]
 
@@ -51,6 +52,21 @@ def test_odd_graphs(name, device):  # noqa: F811
 
 def test_more_rows_than_a_tile_has(device):  # noqa: F811
     assert_matches(*make(random_graphs(2, nodes=(20, 30)), 4, device, labels="spd_pred"))
+
+
+def test_spare_rows_are_left_out(device):  # noqa: F811
+    data, (h, *tables) = make(random_graphs(3, nodes=(3, 5)), 8, device)
+    room = {axis: int(sizes.sum()) + 3 for axis, sizes in data.sizes.items()}
+    spare = assemble(data, torch.tensor([0, 1, 2, 3], device=device), room)  # 3: no graph
+    more = torch.full((spare.num_rows - len(h), 8), float("nan"), device=device)
+    leaves = [torch.cat([h, more]), *tables]
+    with ops.backend("triton"):
+        found = run(ops.gated_pools, spare, leaves, torch.float32, data.num_nodes)
+        exact = run(ops.gated_pools, data, [h, *tables], torch.float32, data.num_nodes)
+    assert not found[1][len(h) :].any()
+    found[1] = found[1][: len(h)]
+    for result, truth in zip(found, exact, strict=True):
+        torch.testing.assert_close(result, truth)
 
 
 def test_too_many_labels_are_looked_up(device, monkeypatch):  # noqa: F811
