@@ -221,7 +221,8 @@ class StackRun(GatedRun):
         super().__init__(subgraphs, weights)
         self.parts, self.table = parts, table.contiguous()
         self.single = [part for part in parts if part != "nodes"]
-        self.kinds = range("nodes" not in parts, 2 ** len(self.single))  # bits; read, if not by all
+        # Sets of them, as bits; the rows of no set have a gradient only if all nodes are read.
+        self.kinds = range("nodes" not in parts, 2 ** len(self.single))
         by_message, by_state = (weight.to(torch.float16).contiguous() for weight in label_weights)
         self.label_weights = by_message, by_state
 
