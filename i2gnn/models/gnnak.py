@@ -314,13 +314,6 @@ class GatedPool(nn.Module):
     def forward(self, h: Tensor, labels: LabelEncoder, subgraphs: Subgraphs) -> Tensor:
         """[R, D] to [N, D]."""
         embedded = labels.embedding(subgraphs)
-        if self.pool == "sum" and embedded.weight is None:
-            gates = (gate.embedding(embedded).table for gate in (self.subgraph, self.context))
-            pools = ops.gated_pools(h, subgraphs, *map(torch.sigmoid, gates))
-        else:
-            inside = ops.pool_nodes(self.subgraph(labels, subgraphs) * h, subgraphs, self.pool)
-            context = ops.pool_context(self.context(labels, subgraphs) * h, subgraphs, self.pool)
-            center = h.index_select(0, subgraphs.row_of_root)
-            pools = torch.cat([inside, center, context], dim=1)
-        result: Tensor = self.mlp(pools)
+        inside, around = (gate.embedding(embedded) for gate in (self.subgraph, self.context))
+        result: Tensor = self.mlp(ops.gated_pools(h, subgraphs, inside, around, self.pool))
         return result

@@ -93,8 +93,9 @@ class PPGN(Network):
         """Predictions at the model's level, [N | E | G, out_channels]."""
         graphs = as_graphs(batch)
         cells = cells_of(graphs)
-        read = {"node": self._read_nodes, "edge": self._read_edges, "graph": self._read_graphs}
-        result: Tensor = self.head(read[self.level](self._start(graphs, cells), graphs, cells))
+        z = self._run_blocks(self._start(graphs, cells), cells)
+        read = {"node": self._read_nodes, "edge": _read_edges, "graph": self._read_graphs}
+        result: Tensor = self.head(read[self.level](z, graphs, cells))
         return result
 
     def extract(
@@ -124,8 +125,9 @@ class PPGN(Network):
             of_edges = of_edges.index_copy(0, edges, features.to(self.dtype))
         return torch.cat([marks, of_nodes, of_edges], dim=1)
 
-    def _run_blocks(self, z: Tensor, cells: Cells, pooled: bool) -> Tensor:
-        """[C, sum of start_widths] to [C, hidden_channels], or pooled to nodes."""
+    def _run_blocks(self, z: Tensor, cells: Cells) -> Tensor:
+        """[C, sum of start_widths] to [C, D], or pooled to nodes, [N, 2 D], unless edges want z."""
+        pooled = self.level != "edge"
         if uses_fused(z):
             from i2gnn.ops import triton
 
@@ -135,24 +137,18 @@ class PPGN(Network):
             z = block(z, cells)
         return pool_cells(z, cells) if pooled else z
 
-    def _read_nodes(self, z: Tensor, graphs: GraphStore, cells: Cells) -> Tensor:
-        diagonal, others = self._run_blocks(z, cells, pooled=True).chunk(2, dim=1)
-        if self.pool == "mean":
-            others = others / (2 * cells.size - 2).clamp(min=1).unsqueeze(1)
-        return torch.cat([diagonal, others], dim=1)
+    def _read_nodes(self, pooled: Tensor, graphs: GraphStore, cells: Cells) -> Tensor:
+        if self.pool == "sum":
+            return pooled
+        diagonal, others = pooled.chunk(2, dim=1)
+        return torch.cat([diagonal, others / (2 * cells.size - 2).clamp(min=1).unsqueeze(1)], dim=1)
 
-    def _read_edges(self, z: Tensor, graphs: GraphStore, cells: Cells) -> Tensor:
-        z = self._run_blocks(z, cells, pooled=False)
-        a, b = graphs.edge_to_node, graphs.neighbor
-        return torch.cat([z[cells.at(a, b)], z[cells.at(b, a)]], dim=1)
-
-    def _read_graphs(self, z: Tensor, graphs: GraphStore, cells: Cells) -> Tensor:
-        of_nodes = self._run_blocks(z, cells, pooled=True)
-        total = of_nodes.new_zeros(len(graphs), of_nodes.shape[1])
-        diagonal, twice = total.index_add(0, graphs.node_to_graph, of_nodes).chunk(2, dim=1)
+    def _read_graphs(self, pooled: Tensor, graphs: GraphStore, cells: Cells) -> Tensor:
+        total = pooled.new_zeros(len(graphs), pooled.shape[1])
+        diagonal, twice = total.index_add(0, graphs.node_to_graph, pooled).chunk(2, dim=1)
         others = twice / 2  # each cell (a, b) is in the row of a and in the column of b
         if self.pool == "mean":
-            size = graphs.sizes["node"].to(z.device, non_blocking=True).unsqueeze(1)
+            size = graphs.sizes["node"].to(pooled.device, non_blocking=True).unsqueeze(1)
             diagonal = diagonal / size.clamp(min=1)
             others = others / (size * (size - 1)).clamp(min=1)
         return torch.cat([diagonal, others], dim=1)
@@ -180,6 +176,11 @@ class PPGNBlock(nn.Module):
         widths = [z.shape[1], multiplied.shape[1]]
         of_z, of_product = torch.split(self.skip.weight, widths, dim=1)
         return torch.addmm(functional.linear(z, of_z, self.skip.bias), multiplied, of_product.t())
+
+
+def _read_edges(z: Tensor, graphs: GraphStore, cells: Cells) -> Tensor:
+    a, b = graphs.edge_to_node, graphs.neighbor
+    return torch.cat([z[cells.at(a, b)], z[cells.at(b, a)]], dim=1)
 
 
 def _one_hot(features: Tensor | None, types: tuple[int, ...], numbers: int, what: str) -> Tensor:

@@ -198,11 +198,7 @@ class LabelGate(nn.Module):
 
     def forward(self, labels: LabelEncoder, subgraphs: Subgraphs) -> Tensor:
         """The gates of all rows, [R, D]."""
-        inside = self.embedding(labels.embedding(subgraphs))
-        if inside.weight is None:  # a sigmoid for each label rather than for each row
-            opened = ops.LabelEmbedding(torch.sigmoid(inside.table), None)
-            return ops.embed_labels(opened, subgraphs)
-        return torch.sigmoid(ops.embed_labels(inside, subgraphs))
+        return ops.label_gates(self.embedding(labels.embedding(subgraphs)), subgraphs)
 
     def embedding(self, labels: ops.LabelEmbedding) -> ops.LabelEmbedding:
         """What the sigmoid is taken of."""

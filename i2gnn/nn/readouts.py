@@ -68,8 +68,7 @@ def read_branches(
     """The parts of each subgraph side by side: [R, D] rows to [B, parts D] (the context aside)."""
     h = h if gate is None else gate * h
     of_subgraphs = [cast(ops.Part, part) for part in parts if part != "context"]
-    found = [ops.read_part(h, subgraphs, part, reduce) for part in of_subgraphs]
-    return found[0] if len(found) == 1 else torch.cat(found, dim=1)
+    return ops.read_parts(h, subgraphs, of_subgraphs, reduce)
 
 
 def read_nodes(

@@ -22,7 +22,7 @@ from i2gnn.ops.choice import (
     uses_fused,
 )
 from i2gnn.ops.reference import GINELayer, GRUWeights, Part, Projection, Reduce
-from i2gnn.ops.rows import aggregate, lookup, read_part
+from i2gnn.ops.rows import aggregate, lookup, read_parts
 from i2gnn.subgraphs.structure import Subgraphs
 
 __all__ = [
@@ -120,7 +120,7 @@ def gated_stack(
 
         h = table[label of the row]
         h = gated_layer(h, layers[t], then[t])     for t = 0 .. T - 1, the last without a projection
-        out = [read_part(h, part, reduce) for all parts]
+        out = read_parts(h, parts, reduce)
 
     On a GPU, where products may be of TF32's precision (`torch.set_float32_matmul_precision`),
     fused kernels run the stack with numbers of as many bits, in float16. On a CPU, the stack runs
@@ -159,7 +159,7 @@ def gated_stack(
     h = lookup(table, subgraphs.label_code)
     for layer, projection in reference.unstack(layers, then):
         h = gated_layer(h, subgraphs, layer, projection)
-    return torch.cat([read_part(h, subgraphs, part, reduce) for part in parts], dim=1)
+    return read_parts(h, subgraphs, parts, reduce)
 
 
 def gine_layer(

@@ -35,6 +35,7 @@ __all__ = [
     "pool_graphs",
     "pool_nodes",
     "read_part",
+    "read_parts",
     "read_subgraphs",
     "rows_read",
     "spread_nodes",
@@ -210,19 +211,31 @@ def pool_context(h: Tensor, subgraphs: Subgraphs, reduce: Reduce = "sum") -> Ten
     return _pool(h, subgraphs.row_to_node, subgraphs.num_nodes, reduce)
 
 
-def gated_pools(h: Tensor, subgraphs: Subgraphs, inside: Tensor, around: Tensor) -> Tensor:
+def gated_pools(
+    h: Tensor,
+    subgraphs: Subgraphs,
+    inside: LabelEmbedding,
+    around: LabelEmbedding,
+    reduce: Reduce = "sum",
+) -> Tensor:
     """See `i2gnn.ops.gated_pools`."""
-    assert subgraphs.label_code is not None, "rows have no labels"
-    own, context = (lookup(table, subgraphs.label_code) * h for table in (inside, around))
+    own, context = (torch.sigmoid(embed_labels(gate, subgraphs)) * h for gate in (inside, around))
     center = h.index_select(0, subgraphs.row_of_root)
-    pools = [pool_nodes(own, subgraphs), center, pool_context(context, subgraphs)]
+    pools = [pool_nodes(own, subgraphs, reduce), center, pool_context(context, subgraphs, reduce)]
     return torch.cat(pools, dim=1)
+
+
+def read_parts(
+    h: Tensor, subgraphs: Subgraphs, parts: Sequence[Part] = ("nodes",), reduce: Reduce = "sum"
+) -> Tensor:
+    """See `i2gnn.ops.read_parts`."""
+    return torch.cat([read_part(h, subgraphs, part, reduce) for part in parts], dim=1)
 
 
 def read_part(
     h: Tensor, subgraphs: Subgraphs, part: Part = "nodes", reduce: Reduce = "sum"
 ) -> Tensor:
-    """See `i2gnn.ops.read_part`."""
+    """One of them."""
     if part == "nodes":
         return pool_nodes(h, subgraphs, reduce)
     found = h.index_select(0, rows_read(subgraphs, part))
@@ -243,9 +256,8 @@ def rows_read(subgraphs: Subgraphs, part: Part) -> Tensor:
 def read_subgraphs(h: Tensor, subgraphs: Subgraphs, gate: Tensor | None = None) -> Tensor:
     """See `i2gnn.ops.read_subgraphs`."""
     h = h if gate is None else gate * h
-    parts: tuple[Part, ...] = ("nodes", "center", "side")
-    found = [read_part(h, subgraphs, part, "mean") for part in parts]
-    return pool_branches(torch.cat(found, dim=1), subgraphs, "mean")
+    found = read_parts(h, subgraphs, ("nodes", "center", "side"), "mean")
+    return pool_branches(found, subgraphs, "mean")
 
 
 def spread_nodes(x: Tensor, subgraphs: Subgraphs) -> Tensor:
@@ -370,7 +382,7 @@ def gated_stack(
     h = lookup(table, subgraphs.label_code)
     for layer, projection in unstack(layers, then):
         h = gated_layer(h, subgraphs, layer, projection)
-    return torch.cat([read_part(h, subgraphs, part, reduce) for part in parts], dim=1)
+    return read_parts(h, subgraphs, parts, reduce)
 
 
 def unstack(

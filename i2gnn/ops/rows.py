@@ -1,17 +1,13 @@
 """Ops that sum over rows, read them or write them: messages, pools, lookups."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
 from i2gnn.graphs.store import GraphStore
 from i2gnn.ops import reference
-from i2gnn.ops.checks import (
-    check_complete,
-    check_indices,
-    check_labels,
-    check_length,
-    check_table,
-)
+from i2gnn.ops.checks import check_complete, check_indices, check_labels, check_length
 from i2gnn.ops.choice import use_cpu, use_triton, use_whole_roots, uses_fused
 from i2gnn.ops.reference import LabelEmbedding, Part, Reduce
 from i2gnn.subgraphs.structure import Subgraphs
@@ -20,6 +16,7 @@ __all__ = [
     "aggregate",
     "embed_labels",
     "gated_pools",
+    "label_gates",
     "lookup",
     "node_states",
     "pool_branches",
@@ -125,49 +122,57 @@ def pool_context(h: Tensor, subgraphs: Subgraphs, reduce: Reduce = "sum") -> Ten
     return reference.pool_context(h, subgraphs, reduce)
 
 
-def gated_pools(h: Tensor, subgraphs: Subgraphs, inside: Tensor, around: Tensor) -> Tensor:
+def gated_pools(
+    h: Tensor,
+    subgraphs: Subgraphs,
+    inside: LabelEmbedding,
+    around: LabelEmbedding,
+    reduce: Reduce = "sum",
+) -> Tensor:
     """Pools each ego-net, and each node over all ego-nets that contain it, with gates by labels.
 
-        out[k] = [sum of inside[label of (k, l)] * h[k,l] over l in V_k,
-                  h[k,k],
-                  sum of around[label of (i, k)] * h[i,k] over i]
+        g[i,k], c[i,k] = sigmoid(embedded labels of (i,k)), by `inside` and by `around`
+        out[k] = [pool of g[k,l] * h[k,l] over l in V_k, h[k,k], pool of c[i,k] * h[i,k] over i]
 
     Shapes:
         h: [R, D], one row per (root, node): with one identifier.
-        inside, around: [C, D], one row per label code.
         returns: [N, 3 D].
     """
     check_complete("gated_pools", subgraphs)
     check_length("h", h, subgraphs.num_rows)
-    check_table("inside", inside, subgraphs)
-    check_table("around", around, subgraphs)
-    if use_triton(h, inside, around):
+    check_labels("inside", inside, subgraphs)
+    check_labels("around", around, subgraphs)
+    if reduce == "sum" and inside.weight is None and use_triton(h, inside.table, around.table):
         from i2gnn.ops import triton
 
-        if triton.fits_gated_pools(inside):
-            return triton.gated_pools(h, subgraphs, inside, around)
-    assert subgraphs.label_code is not None
-    own, context = (lookup(table, subgraphs.label_code) * h for table in (inside, around))
+        if triton.fits_gated_pools(inside.table):
+            tables = (torch.sigmoid(gate.table) for gate in (inside, around))
+            return triton.gated_pools(h, subgraphs, *tables)
+    own, context = (label_gates(gate, subgraphs) * h for gate in (inside, around))
     center = h.index_select(0, subgraphs.row_of_root)
-    pools = [pool_nodes(own, subgraphs), center, pool_context(context, subgraphs)]
+    pools = [pool_nodes(own, subgraphs, reduce), center, pool_context(context, subgraphs, reduce)]
     return torch.cat(pools, dim=1)
 
 
-def read_part(
-    h: Tensor, subgraphs: Subgraphs, part: Part = "nodes", reduce: Reduce = "sum"
+def read_parts(
+    h: Tensor, subgraphs: Subgraphs, parts: Sequence[Part] = ("nodes",), reduce: Reduce = "sum"
 ) -> Tensor:
-    """Reads each subgraph: all its nodes, as `pool_nodes` does, or one row of it.
+    """Reads parts of each subgraph: all its nodes, as `pool_nodes` does, or one row of it.
 
-        out[i,j] = h[i,j,i] ("center") or h[i,j,j] ("side")
+        out[i,j] = pool of h[i,j,k] over k ("nodes"), h[i,j,i] ("center"), h[i,j,j] ("side")
 
     Shapes:
         h: [R, D].
-        returns: [B, D].
+        returns: [B, parts D], side by side.
     """
-    if part == "nodes":
-        return pool_nodes(h, subgraphs, reduce)
     check_length("h", h, subgraphs.num_rows)
-    return reference.read_part(h, subgraphs, part)
+    found = [
+        pool_nodes(h, subgraphs, reduce)
+        if part == "nodes"
+        else reference.read_part(h, subgraphs, part)
+        for part in parts
+    ]
+    return found[0] if len(found) == 1 else torch.cat(found, dim=1)
 
 
 def read_subgraphs(h: Tensor, subgraphs: Subgraphs, gate: Tensor | None = None) -> Tensor:
@@ -214,7 +219,7 @@ def node_states(h: Tensor, subgraphs: Subgraphs, gate: LabelEmbedding | None = N
         from i2gnn.ops import cpu
 
         return cpu.node_states(h, subgraphs, gate)
-    opened = None if gate is None else torch.sigmoid(embed_labels(gate, subgraphs))
+    opened = None if gate is None else label_gates(gate, subgraphs)
     states = [read_subgraphs(h, subgraphs, opened), pool_context(h, subgraphs, "mean")]
     return torch.cat(states, dim=1)
 
@@ -231,6 +236,13 @@ def embed_labels(labels: LabelEmbedding, subgraphs: Subgraphs) -> Tensor:
     resistance = subgraphs.resistance[:, : len(weight)].to(weight.dtype)
     start = table.squeeze(0) if code is None else lookup(table, code)
     return torch.addmm(start, resistance, weight)
+
+
+def label_gates(gate: LabelEmbedding, subgraphs: Subgraphs) -> Tensor:
+    """The sigmoid of embedded labels, [R, D]: of each label rather than of each row, if it can."""
+    if gate.weight is not None:
+        return torch.sigmoid(embed_labels(gate, subgraphs))
+    return embed_labels(LabelEmbedding(torch.sigmoid(gate.table), None), subgraphs)
 
 
 def spread_nodes(x: Tensor, subgraphs: Subgraphs) -> Tensor:

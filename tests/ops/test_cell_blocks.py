@@ -138,7 +138,7 @@ class TestOnGPU:
         for mixed in (False, True):
             z = model._start(graphs, cells).requires_grad_()
             with ops.backend("triton"), torch.autocast("cuda", torch.bfloat16, enabled=mixed):
-                out = model._run_blocks(z, cells, pooled=True)
+                out = model._run_blocks(z, cells)
                 results.append([out, *torch.autograd.grad(out.square().sum(), z)])
         for plain, mixed in zip(*results, strict=True):
             assert torch.equal(plain, mixed)

@@ -23,10 +23,14 @@ def make(graphs, width, device, **options):  # noqa: F811
     return subgraphs, [torch.randn(size, width, device=device) for size in sizes]
 
 
+def gate(table):
+    return ops.LabelEmbedding(table, None)
+
+
 def run(function, subgraphs, inputs, dtype, nodes=None):
     """The pools, of the first nodes, and the gradients by rows and tables."""
     h, *tables = leaves = [tensor.to(dtype).requires_grad_() for tensor in inputs]
-    out = function(h, subgraphs, *tables)[:nodes]
+    out = function(h, subgraphs, *map(gate, tables))[:nodes]
     back = torch.linspace(-1, 1, out.numel(), dtype=dtype, device=out.device).view(out.shape)
     return [t.detach().double() for t in (out, *torch.autograd.grad(out, leaves, back))]
 
@@ -48,6 +52,27 @@ def test_widths(width, device):  # noqa: F811
 @pytest.mark.parametrize("name", GRAPHS)
 def test_odd_graphs(name, device):  # noqa: F811
     assert_matches(*make(GRAPHS[name](), 8, device, hops=1))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_short_types(dtype, device):  # noqa: F811
+    """Sums over rows are float32, whatever the rows are."""
+    subgraphs, inputs = make(random_graphs(3, nodes=(2, 9)), 16, device)
+    inputs = [tensor.to(dtype) for tensor in inputs]
+    with ops.backend("triton"):
+        found = run(ops.gated_pools, subgraphs, inputs, dtype)
+    exact = run(reference.gated_pools, subgraphs, inputs, torch.float64)
+    for result, truth in zip(found, exact, strict=True):
+        assert (result - truth).norm() <= 2 * torch.finfo(dtype).eps * truth.norm()
+
+
+@pytest.mark.parametrize("backend", ["triton", "auto"])
+def test_means(backend, device):  # noqa: F811
+    subgraphs, (h, *tables) = make(random_graphs(3, nodes=(2, 9)), 4, device)
+    arguments = (h, subgraphs, *map(gate, tables), "mean")
+    with ops.backend(backend):
+        found = ops.gated_pools(*arguments)
+    torch.testing.assert_close(found, reference.gated_pools(*arguments))
 
 
 def test_more_rows_than_a_tile_has(device):  # noqa: F811
@@ -73,17 +98,19 @@ def test_too_many_labels_are_looked_up(device, monkeypatch):  # noqa: F811
     subgraphs, inputs = make(random_graphs(2, nodes=(3, 6)), 4, device)
     monkeypatch.setattr(triton.gated_pools.__globals__["GatedPools"], "forward", None)
     with pytest.raises(TypeError), ops.backend("triton"):
-        ops.gated_pools(inputs[0], subgraphs, *inputs[1:])
+        ops.gated_pools(inputs[0], subgraphs, *map(gate, inputs[1:]))
     long = [torch.cat([table, table.new_zeros(65, 4)]) for table in inputs[1:]]
     with ops.backend("triton"):
-        found = ops.gated_pools(inputs[0], subgraphs, *long)
-    torch.testing.assert_close(found, reference.gated_pools(inputs[0], subgraphs, *inputs[1:]))
+        found = ops.gated_pools(inputs[0], subgraphs, *map(gate, long))
+    torch.testing.assert_close(
+        found, reference.gated_pools(inputs[0], subgraphs, *map(gate, inputs[1:]))
+    )
 
 
 def test_tables_must_have_all_labels():
     subgraphs, (h, inside, around) = make(random_graphs(2, nodes=(3, 6)), 4, "cpu")
     with pytest.raises(ValueError, match="around has 1 rows; these labels have"):
-        ops.gated_pools(h, subgraphs, inside, around[:1])
+        ops.gated_pools(h, subgraphs, gate(inside), gate(around[:1]))
 
 
 class TestOnGPU:

@@ -28,7 +28,7 @@ def fits_gated_pools(table: Tensor) -> bool:
 
 
 def gated_pools(h: Tensor, subgraphs: Subgraphs, inside: Tensor, around: Tensor) -> Tensor:
-    """See `i2gnn.ops.gated_pools`."""
+    """See `i2gnn.ops.gated_pools`; sums, with gates by label code, [C, D] each."""
     result: Tensor = GatedPools.apply(h, subgraphs, inside, around)  # type: ignore[no-untyped-call]
     return result
 
@@ -74,7 +74,8 @@ class GatedPools(torch.autograd.Function):
         subgraphs, (h, inside, around) = ctx.subgraphs, ctx.saved_tensors
         (rows, width), codes = h.shape, len(inside)
         programs = programs_on(h.device, 2)
-        grad_h, partial = torch.empty_like(h), h.new_empty(programs, 2, codes, width)
+        grad_h = torch.empty_like(h)
+        partial = h.new_empty(programs, 2, codes, width, dtype=torch.float32)
         block_d = min(WIDTH, max(16, triton.next_power_of_2(width)))
         launch(
             gated_pools_grad_kernel,
@@ -98,7 +99,7 @@ class GatedPools(torch.autograd.Function):
             BLOCK_D=block_d,
             num_warps=4,
         )
-        return grad_h, None, *sum_shares(partial)
+        return grad_h, None, *sum_shares(partial).to(h.dtype)
 
 
 @kernel

@@ -234,7 +234,7 @@ class StackRun(GatedRun):
             read = [of[part] for bit, part in enumerate(self.single) if kind >> bit & 1]
             read += [of["nodes"]] if "nodes" in of else []
             found.append(read[0] if len(read) == 1 else torch.stack(read).sum(0))
-        return torch.cat(found)
+        return found[0] if len(found) == 1 else torch.cat(found)
 
     def source(self) -> Tensor:
         """For each row where `by_kind` has its gradient, [R]; -1 where it is zero."""
