@@ -69,20 +69,18 @@ SQUARED = {"loss": "l1+mse"}
 ADDITIVE = {"options": {"readout_mlp": "edge", "head_channels": []}}
 """What a node's branches give is added up, and nothing follows: counts are such sums, too."""
 
+READOUTS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "side": ("side", "at j"),  # where cycles through i and j end
+        "center": ("center", "at i"),  # where all cycles that are counted end
+        "both": ("nodes+side", "as a whole and at j"),
+        "ends": ("center+side", "at i and at j"),
+        "all-parts": ("nodes+center+side", "as a whole, at i and at j"),
+    }
+)
+"""What else than all rows can be read of a subgraph (i, j), and in words."""
+
 SIDE = {"options": {"readout": "side"}}
-"""Of a subgraph (i, j) the row at j alone is read: cycles through i and j end there."""
-
-CENTER = {"options": {"readout": "center"}}
-"""Of a subgraph (i, j) the row at i alone is read, where all cycles that are counted end."""
-
-BOTH = {"options": {"readout": "nodes+side"}}
-"""Of a subgraph (i, j) all rows are read, and the row at j beside them."""
-
-ENDS = {"options": {"readout": "center+side"}}
-"""Of a subgraph (i, j) the rows at i and at j are read."""
-
-ALL_PARTS = {"options": {"readout": "nodes+center+side"}}
-"""Of a subgraph (i, j) all rows are read, and those at i and at j beside them."""
 
 
 def cosine(lr: float, **optimizer: Any) -> dict[str, Any]:
@@ -172,32 +170,14 @@ CANDIDATES: Mapping[str, Candidate] = MappingProxyType(
             "64 graphs a step, squared errors beside absolute ones, clipped gradients, 300 epochs",
             training=CLIPPED | {"epochs": 300},
         ),
-        "smaller-batches-clipped-side-short": Candidate(
-            "squared errors, clipped gradients, subgraphs read at j, 300 epochs",
-            SIDE,
-            CLIPPED | {"epochs": 300},
-        ),
-        "smaller-batches-clipped-center-short": Candidate(
-            "squared errors, clipped gradients, subgraphs read at i, 300 epochs",
-            CENTER,
-            CLIPPED | {"epochs": 300},
-        ),
-        "smaller-batches-clipped-both-short": Candidate(
-            "squared errors, clipped gradients, subgraphs read as a whole and at j, 300 epochs",
-            BOTH,
-            CLIPPED | {"epochs": 300},
-        ),
-        "smaller-batches-clipped-ends-short": Candidate(
-            "squared errors, clipped gradients, subgraphs read at i and at j, 300 epochs",
-            ENDS,
-            CLIPPED | {"epochs": 300},
-        ),
-        "smaller-batches-clipped-all-parts-short": Candidate(
-            "squared errors, clipped gradients, subgraphs read as a whole, at i and at j, "
-            "300 epochs",
-            ALL_PARTS,
-            CLIPPED | {"epochs": 300},
-        ),
+        **{
+            f"smaller-batches-clipped-{name}-short": Candidate(
+                f"squared errors, clipped gradients, subgraphs read {where}, 300 epochs",
+                {"options": {"readout": readout}},
+                CLIPPED | {"epochs": 300},
+            )
+            for name, (readout, where) in READOUTS.items()
+        },
         "smaller-batches-clipped-600": Candidate(
             "64 graphs a step, squared errors beside absolute ones, clipped gradients, 600 epochs",
             training=CLIPPED | {"epochs": 600},
@@ -212,29 +192,14 @@ CANDIDATES: Mapping[str, Candidate] = MappingProxyType(
             ADDITIVE,
             CLIPPED | {"epochs": 300},
         ),
-        "smaller-batches-side": Candidate(
-            "cosine from 5e-4, little decay of weights, 64 graphs a step, subgraphs read at j",
-            SIDE,
-            small_batches(64, 5e-4),
-        ),
-        "smaller-batches-center": Candidate(
-            "cosine from 5e-4, little decay of weights, 64 graphs a step, subgraphs read at i",
-            CENTER,
-            small_batches(64, 5e-4),
-        ),
-        "smaller-batches-both": Candidate(
-            "64 graphs a step, subgraphs read as a whole and at j",
-            BOTH,
-            small_batches(64, 5e-4),
-        ),
-        "smaller-batches-ends": Candidate(
-            "64 graphs a step, subgraphs read at i and at j", ENDS, small_batches(64, 5e-4)
-        ),
-        "smaller-batches-all-parts": Candidate(
-            "64 graphs a step, subgraphs read as a whole, at i and at j",
-            ALL_PARTS,
-            small_batches(64, 5e-4),
-        ),
+        **{
+            f"smaller-batches-{name}": Candidate(
+                f"64 graphs a step, subgraphs read {where}",
+                {"options": {"readout": readout}},
+                small_batches(64, 5e-4),
+            )
+            for name, (readout, where) in READOUTS.items()
+        },
         "smaller-batches-side-decayed": Candidate(
             "cosine from 5e-4, more decay of weights, 64 graphs a step, subgraphs read at j",
             SIDE,
