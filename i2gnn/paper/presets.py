@@ -236,7 +236,7 @@ BEST: Mapping[tuple[str, str, str], str] = MappingProxyType(
         ("counting", "graph", "cycle4"): "smaller-batches-side",
         ("counting", "graph", "cycle5"): "smaller-batches-side",
         ("counting", "graph", "cycle6"): "smaller-batches-side-decayed",
-        ("chembl", "node", "cycle6"): "smaller-batches-clipped-side-short",
+        ("chembl", "node", "cycle6"): "smaller-batches-clipped-ends-short",
     }
 )
 """By data set, level and target where another candidate has a lower validation error."""
