@@ -113,8 +113,8 @@ class Section:
 
     @property
     def headings(self) -> list[str]:
-        """Titles of the columns."""
-        several = len({dataset for dataset, _ in self.columns}) > 1
+        """Titles of the columns, with the data set where the table has several."""
+        several = len({cell.task.dataset for cell in self.cells}) > 1
         return [
             f"{target_title(target)}, {dataset_title(dataset)}" if several else target_title(target)
             for dataset, target in self.columns

@@ -90,7 +90,7 @@ def test_a_search_shows_validation(results):
     searched = [s for s in collect_sections(results) if s.table.name == "search"]
     (section,) = searched
     assert section.presets == ("best-plain@50", "best-slow")
-    assert section.headings == ["5-cycle"]  # others have not been compared
+    assert section.headings == ["5-cycle, synthetic"]  # others have not been compared
     (plain, [first]), (slow, [second]) = section.rows
     assert plain.startswith("plain@50: the paper's") and slow.startswith("slow: ")
     assert first is not None and second is not None
@@ -103,7 +103,7 @@ def test_a_search_has_the_runs_of_best(results):
     keep(results, *(record("i2gnn", "cycle5", s, 0.1, preset="best") for s in (0, 1)))
     keep(results, record("i2gnn", "cycle5", 0, 0.2, table="search", preset="best-smaller-batches"))
     (section,) = (s for s in collect_sections(results) if s.table.name == "search")
-    assert section.headings == ["5-cycle"]  # 6-cycles have runs of best alone
+    assert section.headings == ["5-cycle, synthetic"]  # 6-cycles have runs of best alone
     (cells,) = (row for title, row in section.rows if title.startswith("smaller-batches: "))
     assert cells[0] is not None and cells[0].values == (0.1, 0.05)  # half of the test errors
 
@@ -112,7 +112,7 @@ def test_presets_on_the_side_show_what_there_is(results):
     for target in ("cycle6", "cycle4"):
         keep(results, record("i2gnn", target, 0, 0.01, preset="paper-5"))
     (section,) = (s for s in collect_sections(results) if s.presets == ("paper-5",))
-    assert section.headings == ["4-cycle", "6-cycle"]  # the table's order
+    assert section.headings == ["4-cycle, synthetic", "6-cycle, synthetic"]  # the table's order
     ((title, cells),) = section.rows
     assert title == "I²-GNN" and [c.mean for c in cells if c] == [0.01, 0.01]
 
