@@ -22,6 +22,7 @@ class EgoNetNetwork(NodeNetwork):
     Args:
         hops: Radius K of the ego-nets.
         labels: Label kinds joined by "+".
+        shared_labels: Whether a distance and its second column have one table of embeddings.
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class EgoNetNetwork(NodeNetwork):
         labels: str,
         pool: Reduce,
         level: Level,
+        shared_labels: bool = False,
     ) -> None:
         super().__init__(
             in_channels=in_channels,
@@ -48,13 +50,14 @@ class EgoNetNetwork(NodeNetwork):
         )
         self.hops = hops
         self.labels = labels
+        self.shared_labels = shared_labels
         self.kinds = parse_labels(labels, identifiers=1)
         if not self.kinds:
             raise ValueError(f"{type(self).__name__} needs labels, got {labels!r}")
 
     def label_encoder(self, channels: int) -> LabelEncoder:
         """A fresh embedding of the labels."""
-        return LabelEncoder(self.kinds, self.hops, 1, channels)
+        return LabelEncoder(self.kinds, self.hops, 1, channels, shared=self.shared_labels)
 
     def ego_nets(self, batch: Any) -> Subgraphs:
         """The ego-nets of a batch; an error if they are of another kind."""

@@ -238,6 +238,8 @@ class GNNAKPlain(EgoNetNetwork):
         conv: Message passing inside the ego-nets: "gated", "gin", "gine", "graph" or "nn".
         hops: Radius K of the ego-nets.
         labels: Label kinds joined by "+".
+        shared_labels: Whether a distance and its second column, of "spd_pred", have one table of
+            embeddings, as in the published code.
         pool: "sum" or "mean", in all pools.
         level: Where the outputs live: "node", "edge" or "graph".
 
@@ -259,6 +261,7 @@ class GNNAKPlain(EgoNetNetwork):
         conv: str | type[Conv] = "gated",
         hops: int = 3,
         labels: str = "spd",
+        shared_labels: bool = False,
         pool: Reduce = "sum",
         level: Level = "node",
     ) -> None:
@@ -270,6 +273,7 @@ class GNNAKPlain(EgoNetNetwork):
             out_channels=out_channels,
             hops=hops,
             labels=labels,
+            shared_labels=shared_labels,
             pool=pool,
             level=level,
         )

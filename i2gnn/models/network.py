@@ -76,6 +76,8 @@ class IdentifierGNN(Network):
         labels: Label kinds joined by "+"; by default "spd", or "none" for MPNN and ID-GNN.
         branch_labels: Whether labels tell where the branch is; without them the subgraphs of a
             root differ in nothing (the paper's ablation "single").
+        shared_labels: Whether a distance and its second column, of "spd_pred", have one table of
+            embeddings, as in the published code.
         label_injection: "layer" mixes the labels in before every layer, "input" adds them at the
             start only, "concat" puts them beside the states: every conv works on [h, z].
         norm: "batch" normalises over the rows after every layer and inside the MLPs of convs.
@@ -120,6 +122,7 @@ class IdentifierGNN(Network):
         hops: int = 3,
         labels: str | None = None,
         branch_labels: bool = True,
+        shared_labels: bool = False,
         label_injection: LabelInjection = "layer",
         norm: Norm = "none",
         residual: bool = False,
@@ -158,7 +161,8 @@ class IdentifierGNN(Network):
             raise ValueError(f"gates need labels, got labels {self.labels!r}")
 
         def label_encoder(channels: int) -> LabelEncoder:
-            return LabelEncoder(kinds, hops, self.identifiers, channels, not branch_labels)
+            root_only = not branch_labels
+            return LabelEncoder(kinds, hops, self.identifiers, channels, root_only, shared_labels)
 
         self.encode_nodes: ConcatEncoder | FeatureEncoder | None = None
         if in_channels or node_types:

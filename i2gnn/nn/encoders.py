@@ -26,6 +26,8 @@ class LabelEncoder(nn.Module):
 
         z[r] = sum over columns c of table_c[labels[r, c]] + W resistance[r]
 
+    The two columns of `spd_pred`, a distance and itself again or 0, can have one table.
+
     Args:
         kinds: Label kinds, as `parse_labels` returns them.
         hops: Radius of the ego-nets, which bounds the distances.
@@ -33,6 +35,7 @@ class LabelEncoder(nn.Module):
         channels: Width D.
         root_only: Whether to see the root's labels alone: all that says where a branch is, is
             dropped (the paper's ablation "single").
+        shared: Whether a distance and its second column have one table, as in the published code.
 
     Shapes:
         returns: [R, D].
@@ -45,6 +48,7 @@ class LabelEncoder(nn.Module):
         identifiers: int,
         channels: int,
         root_only: bool = False,
+        shared: bool = False,
     ) -> None:
         super().__init__()
         self.kinds = kinds
@@ -52,7 +56,13 @@ class LabelEncoder(nn.Module):
         self.sizes = label_sizes(kinds, hops, identifiers)
         seen = label_sizes(kinds, hops, 1) if root_only else self.sizes
         self.root_only = root_only
-        self.tables = nn.ParameterList(torch.randn(size, channels) for size in seen)
+        marks = int("identity" in kinds)  # its column comes first
+        repeats = 2 if shared and "spd_pred" in kinds else 1
+        sizes = seen[:marks] + seen[marks::repeats]
+        self.tables = nn.ParameterList(torch.randn(size, channels) for size in sizes)
+        self.table_of_column = [
+            c if c < marks else marks + (c - marks) // repeats for c in range(len(seen))
+        ]
         self.distances = 1 if root_only else identifiers
         self.resistance = nn.Linear(self.distances, channels) if "resistance" in kinds else None
 
@@ -155,10 +165,11 @@ def gate_together(gates: Sequence["LabelGate"], labels: ops.LabelEmbedding) -> o
 def combinations(encoders: Sequence[LabelEncoder]) -> Tensor:
     """The tables of several encoders alike, for every code of a label: [T, C, D]."""
     first = encoders[0]
-    columns = [torch.stack(tables) for tables in zip(*(e.tables for e in encoders), strict=True)]
+    tables = [torch.stack(same) for same in zip(*(e.tables for e in encoders), strict=True)]
     if first.root_only and "identity" in first.kinds:
-        other, root = columns[0].unbind(1)
-        columns[0] = torch.stack([other, root] + [other] * (first.sizes[0] - 2), dim=1)
+        other, root = tables[0].unbind(1)
+        tables[0] = torch.stack([other, root] + [other] * (first.sizes[0] - 2), dim=1)
+    columns = [tables[place] for place in first.table_of_column]
     total = columns[0]
     for table in columns[1:]:
         total = (total.unsqueeze(2) + table.unsqueeze(1)).flatten(1, 2)

@@ -18,12 +18,12 @@ def deviations(preset: str, task: Task, config: RunConfig) -> tuple[str, ...]:
         found.append("a split of our own with a fixed seed; the paper's is not published")
     if model.name == "ppgn":
         found.append("PPGN marks the diagonal and computes no padding")
-    if preset == "paper" and model.name != "ppgn":
+    if preset.startswith("paper") and model.name != "ppgn":
         found.append(
-            "4 layers, which the paper's main text and parameters say; its appendix says 5"
+            "5 layers, as the paper's appendix says; its main text says 4"
+            if preset == "paper-5"
+            else "4 layers, which the paper's main text and parameters say; its appendix says 5"
         )
-    if preset == "paper-5" and model.name != "ppgn":
-        found.append("5 layers, as the paper's appendix says; its main text says 4")
     if not preset.startswith("paper"):
         about = candidate_of(preset, task).about
         found.append(f"{model.num_layers} layers, labels {model.labels or 'spd'}")

@@ -46,7 +46,7 @@ def choose_experiments(
     named = {one.name: one for preset in chosen for one in table.experiments(preset, seeds)}
     found = list(named.values())
     if not found:
-        fitting = "paper, paper-5, best, more-graphs" if table.tests else "best-<candidate>"
+        fitting = "paper, paper-*, best, more-graphs" if table.tests else "best-<candidate>"
         raise InputError(f"{table.name} has no runs of {', '.join(chosen)}; expected {fitting}")
     wanted: list[tuple[str, Sequence[str] | None, Callable[[Task], str]]] = [
         ("target", targets, lambda task: task.target),

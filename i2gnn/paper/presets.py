@@ -250,6 +250,9 @@ PRESETS: Mapping[str, str] = MappingProxyType(
     {
         "paper": "the paper's settings with 4 layers, as its main text says",
         "paper-5": "the same with 5 layers, as its appendix says",
+        "paper-shared": "the paper's settings with one table of embeddings for a distance and its "
+        "second column, as the published code has",
+        "paper-float32": "the paper's settings in float32 throughout",
         "best": "ours: 5 layers, plain distances as labels, training chosen on validation graphs",
         "more-graphs": "best, but trained on 15,000 graphs, 13,500 more of the same kind, for "
         "200 epochs: beyond the paper's protocol",
@@ -272,8 +275,12 @@ def configure(preset: str, task: Task, seed: int) -> RunConfig:
     if "hops" in REGISTRY[name].arguments:
         model["hops"] = HOPS[task.target]
     training: dict[str, Any] = {"seed": seed, "precision": "tf32", "tensorboard": False}
-    if preset in ("paper", "paper-5"):
-        model |= _published(name, layers=4 if preset == "paper" else 5)
+    if preset.startswith("paper"):
+        model |= _published(name, layers=5 if preset == "paper-5" else 4)
+        if preset == "paper-shared" and "shared_labels" in REGISTRY[name].arguments:
+            model["options"]["shared_labels"] = True
+        if preset == "paper-float32":
+            training["precision"] = "float32"
     else:
         candidate = candidate_of(preset, task)
         model |= {**BASE, **candidate.model}

@@ -12,8 +12,8 @@ def plain(encoder, s):
     """The definition: a sum of one embedding per column, and a linear map of the resistances."""
     z = torch.zeros(s.num_rows, 6)
     if s.labels is not None:
-        for table, values in zip(encoder.tables, s.labels.unbind(1), strict=True):
-            z = z + table[values.long()]
+        for place, values in zip(encoder.table_of_column, s.labels.unbind(1), strict=True):
+            z = z + encoder.tables[place][values.long()]
     if s.resistance is not None:
         z = z + encoder.resistance(s.resistance)
     return z
@@ -31,12 +31,29 @@ def test_tables_and_projections_match_the_definition(kinds, identifiers):
     torch.testing.assert_close(inject(h, s), expected)
 
 
+@pytest.mark.parametrize("kinds", [("spd_pred",), ("identity", "spd_pred", "resistance")])
+@pytest.mark.parametrize("identifiers", [1, 2])
+def test_a_distance_and_its_second_column_can_have_one_table(kinds, identifiers):
+    s = extract_subgraphs(random_graphs(4), hops=2, identifiers=identifiers, labels="+".join(kinds))
+    shared = LabelEncoder(kinds, 2, identifiers, 6, shared=True)
+    assert len(shared.tables) == len(kinds) // 2 + identifiers
+    copied = LabelEncoder(kinds, 2, identifiers, 6)
+    with torch.no_grad():
+        for table, place in zip(copied.tables, shared.table_of_column, strict=True):
+            table.copy_(shared.tables[place])
+        if shared.resistance is not None:
+            copied.resistance.load_state_dict(shared.resistance.state_dict())
+    torch.testing.assert_close(shared(s), plain(shared, s))
+    torch.testing.assert_close(shared(s), copied(s))
+
+
+@pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("kinds", KINDS)
-def test_labels_of_the_root_alone(kinds):
+def test_labels_of_the_root_alone(kinds, shared):
     """They are those of one identifier, the same for every branch."""
     graphs = random_graphs(4)
-    encoder = LabelEncoder(kinds, 2, 2, 6, root_only=True)
-    one = LabelEncoder(kinds, 2, 1, 6)
+    encoder = LabelEncoder(kinds, 2, 2, 6, root_only=True, shared=shared)
+    one = LabelEncoder(kinds, 2, 1, 6, shared=shared)
     one.load_state_dict(encoder.state_dict())
     names = "+".join(kinds)
     s = extract_subgraphs(graphs, hops=2, labels=names)

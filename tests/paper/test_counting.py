@@ -14,6 +14,7 @@ from i2gnn.paper.presets import CANDIDATES, Task, configure
 from i2gnn.training import RunConfig, build_model
 from i2gnn.training.run import network_of
 from i2gnn.training.sources import Sources
+from tests.helpers import random_graphs
 
 ROWS = ["mpnn", "idgnn", "subgraph_mpnn", "gnnak_plain", "ppgn", "i2gnn"]
 
@@ -62,6 +63,29 @@ def test_the_papers_settings():
     assert (config.model.num_layers, config.model.hops) == (4, 3)
     deeper = configure("paper-5", Task("table2", "counting", "node", "i2gnn", "cycle3"), seed=0)
     assert (deeper.model.num_layers, deeper.model.hops) == (5, 1)
+
+
+def test_the_papers_settings_read_otherwise():
+    """By its code instead of its text, or in another precision; nothing else changes."""
+    task = Task("table3", "counting", "node", "i2gnn", "clique4")
+    paper, shared, exact = (
+        configure(preset, task, seed=1) for preset in ("paper", "paper-shared", "paper-float32")
+    )
+    assert shared.model.options == {**paper.model.options, "shared_labels": True}
+    assert dataclasses.replace(shared.model, options=paper.model.options) == paper.model
+    assert shared.training == paper.training
+    assert exact == dataclasses.replace(
+        paper, training=dataclasses.replace(paper.training, precision="float32")
+    )
+    tables = [  # of the first layer
+        build_model(network_of(config.model, random_graphs(2))).encode_labels.tables
+        for config in (paper, shared)
+    ]
+    assert [len(each) for each in tables] == [4, 2]
+    kernels = configure("paper-shared", task._replace(model="gnnak_plain"), seed=1).model
+    assert len(build_model(network_of(kernels, random_graphs(2))).encoders[0].tables) == 1
+    rival = configure("paper-shared", task._replace(model="ppgn"), seed=1)  # has no labels
+    assert rival == configure("paper", task._replace(model="ppgn"), seed=1)
 
 
 @pytest.mark.parametrize("name", ROWS)

@@ -23,7 +23,10 @@ __all__ = ["add_arguments", "execute"]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of all counting experiments."""
     parser.add_argument(
-        "--preset", nargs="+", help="paper (default), paper-5, best, more-graphs; of a search all"
+        "--preset",
+        nargs="+",
+        help="paper (default), paper-5, paper-shared, paper-float32, best, more-graphs; "
+        "of a search all",
     )
     parser.add_argument("--only", nargs="+", metavar="TARGET", help="such as cycle5 cycle6")
     parser.add_argument("--models", nargs="+", metavar="MODEL", help="such as mpnn i2gnn")
