@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -269,7 +270,11 @@ def configure(preset: str, task: Task, seed: int) -> RunConfig:
         InputError: An unknown preset.
     """
     if preset not in PRESETS:
-        raise InputError(f"preset is {preset!r}; expected one of {', '.join(PRESETS)}")
+        candidate = preset.startswith("best-")
+        known = [name for name in PRESETS if name.startswith("best-") == candidate]
+        if candidate:  # of dozens, those that may have been meant
+            known = get_close_matches(preset, known) or known
+        raise InputError(f"preset is {preset!r}; expected one of {', '.join(known)}")
     name, changes = VARIANTS.get(task.model, (task.model, {}))
     model: dict[str, Any] = {"name": name}
     if "hops" in REGISTRY[name].arguments:

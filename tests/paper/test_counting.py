@@ -154,6 +154,9 @@ def test_a_part_of_a_table():
             plan("table2", **{option: [value]})
     with pytest.raises(InputError, match="preset is 'paperr'; expected one of paper,"):
         plan("table2", presets=["paperr"])
+    near = "'best-smaller-batches-end'; expected one of best-smaller-batches-ends,"
+    with pytest.raises(InputError, match=near):
+        plan("table2", presets=["best-smaller-batches-end"])
     with pytest.raises(InputError, match="epochs is 0"):
         plan("table2", epochs=0)
 
