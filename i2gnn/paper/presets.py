@@ -270,11 +270,7 @@ def configure(preset: str, task: Task, seed: int) -> RunConfig:
         InputError: An unknown preset.
     """
     if preset not in PRESETS:
-        candidate = preset.startswith("best-")
-        known = [name for name in PRESETS if name.startswith("best-") == candidate]
-        if candidate:  # of dozens, those that may have been meant
-            known = get_close_matches(preset, known) or known
-        raise InputError(f"preset is {preset!r}; expected one of {', '.join(known)}")
+        raise InputError(f"preset is {preset!r}; expected one of {', '.join(_near(preset))}")
     name, changes = VARIANTS.get(task.model, (task.model, {}))
     model: dict[str, Any] = {"name": name}
     if "hops" in REGISTRY[name].arguments:
@@ -312,6 +308,14 @@ def candidate_of(preset: str, task: Task) -> Candidate:
 def chosen(task: Task) -> str:
     """The name of the candidate that `best` stands for."""
     return BEST.get((task.dataset, task.level, task.target), USUAL[task.dataset])
+
+
+def _near(preset: str) -> list[str]:
+    """What may have been meant: the presets, or of the many candidates those of a similar name."""
+    candidates = [f"best-{name}" for name in CANDIDATES]
+    if preset.startswith("best-"):
+        return get_close_matches(preset, candidates) or candidates
+    return [name for name in PRESETS if name not in candidates]
 
 
 def _published(name: str, layers: int) -> dict[str, Any]:
