@@ -82,6 +82,7 @@ READOUTS: Mapping[str, tuple[str, str]] = MappingProxyType(
 """What else than all rows can be read of a subgraph (i, j), and in words."""
 
 SIDE = {"options": {"readout": "side"}}
+ENDS = {"options": {"readout": "center+side"}}
 
 
 def cosine(lr: float, **optimizer: Any) -> dict[str, Any]:
@@ -97,8 +98,12 @@ def small_batches(graphs: int, lr: float, decay: float = 0.05, **optimizer: Any)
     return cosine(lr, name="adamw", weight_decay=decay, **optimizer) | {"batch_size": graphs}
 
 
-CLIPPED = small_batches(64, 5e-4, max_grad_norm=0.1) | SQUARED
-"""Rare counts have rare and large gradients, after which a network might not count at all."""
+def clipped(
+    graphs: int = 64, lr: float = 5e-4, decay: float = 0.05, epochs: int = 300
+) -> dict[str, Any]:
+    """Training for rare counts: they are not given up, nor do their gradients undo the others."""
+    return small_batches(graphs, lr, decay, max_grad_norm=0.1) | SQUARED | {"epochs": epochs}
+
 
 CANDIDATES: Mapping[str, Candidate] = MappingProxyType(
     {
@@ -169,29 +174,62 @@ CANDIDATES: Mapping[str, Candidate] = MappingProxyType(
         ),
         "smaller-batches-clipped-short": Candidate(
             "64 graphs a step, squared errors beside absolute ones, clipped gradients, 300 epochs",
-            training=CLIPPED | {"epochs": 300},
+            training=clipped(),
         ),
         **{
             f"smaller-batches-clipped-{name}-short": Candidate(
                 f"squared errors, clipped gradients, subgraphs read {where}, 300 epochs",
                 {"options": {"readout": readout}},
-                CLIPPED | {"epochs": 300},
+                clipped(),
             )
             for name, (readout, where) in READOUTS.items()
         },
         "smaller-batches-clipped-600": Candidate(
             "64 graphs a step, squared errors beside absolute ones, clipped gradients, 600 epochs",
-            training=CLIPPED | {"epochs": 600},
+            training=clipped(epochs=600),
         ),
         "smaller-batches-clipped-side-600": Candidate(
             "squared errors, clipped gradients, subgraphs read at j, 600 epochs",
             SIDE,
-            CLIPPED | {"epochs": 600},
+            clipped(epochs=600),
+        ),
+        "smaller-batches-clipped-ends-600": Candidate(
+            "squared errors, clipped gradients, subgraphs read at i and at j, 600 epochs",
+            ENDS,
+            clipped(epochs=600),
+        ),
+        "smaller-batches-clipped-ends-decayed-short": Candidate(
+            "clipped gradients, read at i and j, more decay of weights, 300 epochs",
+            ENDS,
+            clipped(decay=0.2),
+        ),
+        "smaller-batches-clipped-ends-fast-short": Candidate(
+            "clipped gradients, read at i and j, cosine from 1e-3, 300 epochs",
+            ENDS,
+            clipped(lr=1e-3),
+        ),
+        "smaller-batches-clipped-ends-deep-short": Candidate(
+            "clipped gradients, read at i and j, 6 layers, 300 epochs",
+            {"num_layers": 6, **ENDS},
+            clipped(),
+        ),
+        "smaller-batches-clipped-ends-averaged-short": Candidate(
+            "clipped gradients, read at i and j, weights averaged over 1,000 steps, 300 epochs",
+            ENDS,
+            clipped() | {"average": 0.999},
+        ),
+        "smaller-batches-clipped-ends-additive-short": Candidate(
+            "clipped gradients, read at i and j, sums over branches, 300 epochs",
+            {"options": {**ENDS["options"], **ADDITIVE["options"]}},
+            clipped(),
+        ),
+        "smallest-batches-clipped-ends-short": Candidate(
+            "32 graphs a step, clipped gradients, read at i and j, 300 epochs", ENDS, clipped(32)
         ),
         "smaller-batches-clipped-additive-short": Candidate(
             "squared errors, clipped gradients, sums over branches, 300 epochs",
             ADDITIVE,
-            CLIPPED | {"epochs": 300},
+            clipped(),
         ),
         **{
             f"smaller-batches-{name}": Candidate(
