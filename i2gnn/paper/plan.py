@@ -5,9 +5,10 @@ from collections.abc import Callable, Sequence
 from i2gnn.data.chembl import FILE as CHEMBL
 from i2gnn.data.download import data_folder
 from i2gnn.errors import InputError
+from i2gnn.paper.candidates import CANDIDATES
 from i2gnn.paper.counting import CountingTable
 from i2gnn.paper.experiment import Experiment, shorten, shrink
-from i2gnn.paper.presets import CANDIDATES, Task
+from i2gnn.paper.presets import Task
 
 __all__ = ["choose_experiments"]
 

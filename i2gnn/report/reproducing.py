@@ -9,6 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 from i2gnn.files import write_atomically
+from i2gnn.paper.candidates import CANDIDATES, CHANGES
 from i2gnn.paper.counting import (
     TABLES,
     CountingTable,
@@ -129,9 +130,16 @@ class Section:
 
     def row_title(self, preset: str, model: str) -> str:
         """What a row is called."""
+        return model_title(model) if self.table.tests else preset.removeprefix("best-")
+
+    @property
+    def glossary(self) -> dict[str, str]:
+        """What the names of candidates are made of, and what it means."""
         if self.table.tests:
-            return model_title(model)
-        return f"{preset.removeprefix('best-')}: {preset_title(preset)}"
+            return {}
+        names = [preset.split("@")[0].removeprefix("best-") for preset in self.presets]
+        used = {change for name in names for change in CANDIDATES.get(name, ())}
+        return {name: change.about for name, change in CHANGES.items() if name in used}
 
     @property
     def deviations(self) -> list[str]:
@@ -180,7 +188,10 @@ def collect_sections(results: str | os.PathLike[str]) -> list[Section]:
             own += [*_runs_of_best(table, records, own)]
             at_hand = own
         presets = dict.fromkeys([*ALWAYS.get(table.name, ()), *(r["preset"] for r in own)])
-        groups = [(preset,) for preset in presets] if table.tests else [tuple(presets)]
+        if table.tests:
+            groups = [(preset,) for preset in presets]
+        else:  # in the order in which they were tried
+            groups = [tuple(sorted(presets, key=lambda p: list(PRESETS).index(p.split("@")[0])))]
         for group in filter(None, groups):
             cells = summarize(table, group, at_hand)
             order: dict[tuple[str, ...], int] = {
@@ -230,6 +241,8 @@ def _markdown(sections: Sequence[Section]) -> str:
         for title, cells in section.rows:
             lines.append(f"| {title} | {' | '.join(_markdown_cell(cell) for cell in cells)} |")
         lines += ["", f"    {section.command}", ""]
+        if section.glossary:
+            lines += [f"- {name}: {about}" for name, about in section.glossary.items()] + [""]
         if section.deviations:
             lines += ["Other than in the paper: " + "; ".join(section.deviations) + ".", ""]
     return "\n".join(lines)
@@ -271,7 +284,7 @@ def _curves(section: Section) -> Iterator[tuple[str, Markup]]:
     for (dataset, target), heading in zip(section.columns, section.headings, strict=True):
         histories = {}
         for record in section.records:
-            title = section.row_title(record["preset"], record["model"]).split(":")[0]
+            title = section.row_title(record["preset"], record["model"])
             here = (record["dataset"], record["target"]) == (dataset, target)
             if here and "curve" in record and title not in histories:
                 columns = record["curve"]

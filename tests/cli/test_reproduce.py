@@ -68,7 +68,7 @@ def test_quick_table_list_and_report(command, tmp_path, capsys, monkeypatch):
         ("table3", ["--only", "clique4", "--models", "idgnn"]),
         ("table6", ["--only", "cycle3", "--models", "ppgn", "gnnak_plain"]),
         ("ablation", ["--only", "cycle3", "--models", "i2gnn_single", "i2gnn_id"]),
-        ("search", ["--only", "cycle3", "--preset", "best-additive", "best-smallest-batches"]),
+        ("search", ["--only", "cycle3", "--preset", "best-slow-additive", "best-smallest-batches"]),
         ("table2", ["--only", "cycle7", "--preset", "best"]),
     ],
 )

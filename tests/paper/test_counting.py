@@ -7,10 +7,11 @@ import pytest
 from i2gnn.errors import InputError
 from i2gnn.models import REGISTRY
 from i2gnn.models.registry import count_published
+from i2gnn.paper.candidates import CANDIDATES
 from i2gnn.paper.counting import TABLES
 from i2gnn.paper.counting_published import CYCLES, GRAPHLETS
 from i2gnn.paper.plan import choose_experiments
-from i2gnn.paper.presets import CANDIDATES, Task, configure
+from i2gnn.paper.presets import Task, configure
 from i2gnn.training import RunConfig, build_model
 from i2gnn.training.run import network_of
 from i2gnn.training.sources import Sources
