@@ -78,6 +78,8 @@ class IdentifierGNN(Network):
             root differ in nothing (the paper's ablation "single").
         shared_labels: Whether a distance and its second column, of "spd_pred", have one table of
             embeddings, as in the published code.
+        learned_start: Whether rows that have neither labels nor features start from one learnt
+            vector instead of ones, as in the published ID-GNN.
         label_injection: "layer" mixes the labels in before every layer, "input" adds them at the
             start only, "concat" puts them beside the states: every conv works on [h, z].
         norm: "batch" normalises over the rows after every layer and inside the MLPs of convs.
@@ -123,6 +125,7 @@ class IdentifierGNN(Network):
         labels: str | None = None,
         branch_labels: bool = True,
         shared_labels: bool = False,
+        learned_start: bool = False,
         label_injection: LabelInjection = "layer",
         norm: Norm = "none",
         residual: bool = False,
@@ -171,6 +174,11 @@ class IdentifierGNN(Network):
                 if node_encoding == "sum"
                 else ConcatEncoder(node_types, in_channels)
             )
+        if learned_start and (kinds or self.encode_nodes is not None):
+            raise ValueError(
+                f"rows start from labels ({self.labels}) or features: learned_start has no use"
+            )
+        self.learned_start = nn.Parameter(torch.randn(width)) if learned_start else None
         start = width if self.encode_nodes is None else self.encode_nodes.channels
         concat = bool(kinds) and label_injection == "concat"
         self.encode_labels = label_encoder(start) if kinds and not concat else None
@@ -288,6 +296,8 @@ class IdentifierGNN(Network):
         if self.encode_nodes is not None:
             x = self.encode_nodes(subgraphs.x).to(self.dtype)
             parts.append(ops.spread_nodes(x, subgraphs))
+        if self.learned_start is not None:
+            return self.learned_start.repeat(subgraphs.num_rows, 1)
         if not parts:  # the paper's convention where there are no attributes
             shape = (subgraphs.num_rows, self.hidden_channels)
             return torch.ones(shape, dtype=self.dtype, device=subgraphs.device)

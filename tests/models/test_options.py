@@ -213,6 +213,19 @@ def test_idgnn_separates_what_one_identifier_can_and_no_more():
     torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-10)
 
 
+def test_a_learned_start_is_one_vector_for_all_rows(graphs):
+    torch.manual_seed(0)
+    model = IDGNN(**SMALL, learned_start=True).double()
+    subgraphs = model.extract(graphs)
+    model(subgraphs).sum().backward()
+    assert model.learned_start.grad.abs().max() > 0
+    usual = IDGNN(**SMALL).double()
+    usual.load_state_dict(model.state_dict(), strict=False)
+    assert not torch.allclose(usual(subgraphs), model(subgraphs))
+    torch.nn.init.ones_(model.learned_start)
+    torch.testing.assert_close(usual(subgraphs), model(subgraphs), rtol=0, atol=0)
+
+
 @pytest.mark.parametrize(
     ("name", "options", "expected"),
     [
@@ -238,6 +251,7 @@ def test_parameters_as_the_paper_counts_them(name, options, expected):
         ({"dropout": 1.0}, r"dropout must lie in \[0, 1\), got 1.0"),
         ({"readout": "nodes+edges"}, "unknown readout 'edges'"),
         ({"readout": "context"}, "says nothing of a subgraph"),
+        ({"learned_start": True}, r"start from labels \(spd\) or features"),
         ({"gates": True, "labels": "none"}, "gates need labels, got labels 'none'"),
         ({"label_injection": "concat"}, "got 128 to 64; .* need another conv, such as 'gin'"),
         ({"hops": 0}, "hops must be at least 1, got 0"),

@@ -70,7 +70,7 @@ def test_the_papers_settings_read_otherwise():
     """By its code instead of its text, or in another precision; nothing else changes."""
     task = Task("table3", "counting", "node", "i2gnn", "clique4")
     paper, shared, exact = (
-        configure(preset, task, seed=1) for preset in ("paper", "paper-shared", "paper-float32")
+        configure(preset, task, seed=1) for preset in ("paper", "paper-code", "paper-float32")
     )
     assert shared.model.options == {**paper.model.options, "shared_labels": True}
     assert dataclasses.replace(shared.model, options=paper.model.options) == paper.model
@@ -83,10 +83,24 @@ def test_the_papers_settings_read_otherwise():
         for config in (paper, shared)
     ]
     assert [len(each) for each in tables] == [4, 2]
-    kernels = configure("paper-shared", task._replace(model="gnnak_plain"), seed=1).model
+    kernels = configure("paper-code", task._replace(model="gnnak_plain"), seed=1).model
     assert len(build_model(network_of(kernels, random_graphs(2))).encoders[0].tables) == 1
-    rival = configure("paper-shared", task._replace(model="ppgn"), seed=1)  # has no labels
+    rival = configure("paper-code", task._replace(model="ppgn"), seed=1)  # has no labels
     assert rival == configure("paper", task._replace(model="ppgn"), seed=1)
+    marked = configure("paper-code", task._replace(model="idgnn"), seed=1).model
+    assert marked.options == {**paper.model.options, "learned_start": True}
+
+
+@pytest.mark.parametrize(
+    ("model", "squared"),
+    [("i2gnn", ["cycle3"]), ("idgnn", ["cycle3"]), ("ppgn", ["cycle3", "cycle4", "cycle6"])],
+)
+def test_losses_of_the_published_code(model, squared):
+    for dataset, expected in (("chembl", squared), ("counting", [])):
+        tasks = [Task("table2", dataset, "node", model, target) for target in CYCLES]
+        losses = {task.target: configure("paper-code", task, 0).training.loss for task in tasks}
+        assert [target for target, loss in losses.items() if loss == "mse"] == expected
+        assert {configure("paper", task, 0).training.loss for task in tasks} == {"l1"}
 
 
 @pytest.mark.parametrize("name", ROWS)
