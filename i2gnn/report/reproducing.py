@@ -57,7 +57,7 @@ SEARCH = (
 
 @dataclass(frozen=True)
 class Section:
-    """One table with one preset, or a search with all its candidates.
+    """One table with one preset, or a search on one data set with all its candidates.
 
     Attributes:
         table: Of the paper.
@@ -74,7 +74,9 @@ class Section:
     @property
     def title(self) -> str:
         """Heading."""
-        return f"{self.table.title}: {self.presets[0]}" if self.table.tests else self.table.title
+        if self.table.tests:
+            return f"{self.table.title}: {self.presets[0]}"
+        return ": ".join([self.table.title, *map(dataset_title, self.only)])
 
     @property
     def about(self) -> str:
@@ -98,13 +100,21 @@ class Section:
         if self.table.tests and epochs:  # such a preset stands alone
             return f"i2gnn reproduce {self.table.name} --preset {name} --epochs {epochs}"
         names = dict.fromkeys(preset.split("@")[0] for preset in self.presets)
-        return f"i2gnn reproduce {self.table.name} --preset {' '.join(names)}"
+        only = f" --datasets {self.only[0]}" if self.only else ""
+        return f"i2gnn reproduce {self.table.name}{only} --preset {' '.join(names)}"
 
     @property
     def shown(self) -> list[Cell]:
         """All cells of the presets that should be complete; of others, those that have runs."""
         complete = self.presets[0] in ALWAYS.get(self.table.name, ())
         return [cell for cell in self.cells if cell.values or complete]
+
+    @property
+    def only(self) -> list[str]:
+        """The data set of a search, if its table has several."""
+        several = len({cell.task.dataset for cell in self.cells}) > 1
+        shown = {cell.task.dataset for cell in self.shown}
+        return [*shown] if several and not self.table.tests else []
 
     @property
     def columns(self) -> list[tuple[str, str]]:
@@ -183,24 +193,33 @@ def collect_sections(results: str | os.PathLike[str]) -> list[Section]:
     sections = []
     for table in (TABLES[name] for name in SHOWN):
         own = [r for r in records if r["table"] == table.name]
-        at_hand = records  # a table may show runs of another
-        if not table.tests:
-            own += [*_runs_of_best(table, records, own)]
-            at_hand = own
-        presets = dict.fromkeys([*ALWAYS.get(table.name, ()), *(r["preset"] for r in own)])
-        if table.tests:
-            groups = [(preset,) for preset in presets]
-        else:  # in the order in which they were tried
-            groups = [tuple(sorted(presets, key=lambda p: list(PRESETS).index(p.split("@")[0])))]
-        for group in filter(None, groups):
-            cells = summarize(table, group, at_hand)
-            order: dict[tuple[str, ...], int] = {
-                (cell.preset, *cell.task): place for place, cell in enumerate(cells)
-            }
-            used = [record for record in at_hand if _key(record) in order]
-            used.sort(key=lambda record: (order[_key(record)], record["seed"]))
-            sections.append(Section(table, group, tuple(cells), tuple(used)))
+        if table.tests:  # and it may show runs of another table
+            presets = dict.fromkeys([*ALWAYS.get(table.name, ()), *(r["preset"] for r in own)])
+            sections += [_section(table, (preset,), records) for preset in presets]
+            continue
+        own += [*_runs_of_best(table, records, own)]
+        for dataset in sorted({r["dataset"] for r in own}, reverse=True):  # synthetic ones first
+            here = [r for r in own if r["dataset"] == dataset]
+            tried = sorted({r["preset"] for r in here}, key=_turn)
+            sections.append(_section(table, tuple(tried), here))
     return sections
+
+
+def _section(
+    table: CountingTable, presets: tuple[str, ...], records: Sequence[dict[str, Any]]
+) -> Section:
+    cells = summarize(table, presets, records)
+    order: dict[tuple[str, ...], int] = {
+        (cell.preset, *cell.task): place for place, cell in enumerate(cells)
+    }
+    used = [record for record in records if _key(record) in order]
+    used.sort(key=lambda record: (order[_key(record)], record["seed"]))
+    return Section(table, presets, tuple(cells), tuple(used))
+
+
+def _turn(preset: str) -> tuple[int, str]:
+    """Candidates in the order in which they are listed."""
+    return list(PRESETS).index(preset.split("@")[0]), preset
 
 
 def _runs_of_best(

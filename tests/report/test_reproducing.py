@@ -99,6 +99,15 @@ def test_a_search_shows_validation(results):
     assert first.goal is None  # of test errors
 
 
+def test_a_search_has_a_section_for_each_data_set(results):
+    changes = {"table": "search", "preset": "best-slow@20", "dataset": "chembl"}
+    keep(results, record("i2gnn", "cycle6", 0, 0.5, **changes))
+    first, second = (s for s in collect_sections(results) if s.table.name == "search")
+    assert first.title.endswith("at nodes: synthetic") and second.title.endswith(": ChEMBL")
+    assert [title for title, _ in second.rows] == ["slow@20"]
+    assert "--datasets chembl --preset best-slow" in second.command
+
+
 def test_a_search_has_the_runs_of_best(results):
     """As those of the candidate that it is, where it was compared and has not made them itself."""
     keep(results, *(record("i2gnn", "cycle5", s, 0.1, preset="best") for s in (0, 1)))
