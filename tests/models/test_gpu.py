@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from i2gnn import I2GNN
-from i2gnn.models import MODELS
+from i2gnn.models import IDGNN, MODELS
 from i2gnn.models.i2gnn import ZINC_OPTIONS
 from i2gnn.nn import CONVS
 from tests.helpers import random_graphs, random_molecules
@@ -40,6 +40,15 @@ def test_outputs_and_gradients_match_the_cpu(name, conv, level, features):
         in_channels=features, edge_channels=2, conv=conv, level=level, hidden_channels=16, hops=2
     )
     subgraphs = model.extract(graphs)
+    here = run(model, subgraphs, "cpu")
+    assert_alike(run(model, subgraphs, "cuda"), here)
+
+
+@pytest.mark.parametrize("hidden_channels", [16, 64])
+def test_a_learned_start_matches_the_cpu(hidden_channels):
+    torch.manual_seed(0)
+    model = IDGNN(hidden_channels=hidden_channels, hops=2, learned_start=True)
+    subgraphs = model.extract(random_graphs(12, nodes=(1, 12)))
     here = run(model, subgraphs, "cpu")
     assert_alike(run(model, subgraphs, "cuda"), here)
 

@@ -117,6 +117,19 @@ def test_static_steps_of_a_whole_model(device: str, kind: Any, level: str, conv:
 
 
 @pytest.mark.parametrize("level", ["node", "graph"])
+def test_static_steps_of_a_learned_start(device: str, level: str) -> None:
+    """Its gradient is a sum over all rows, of which the spare ones must not count."""
+
+    def make() -> Network:
+        torch.manual_seed(1)
+        return IDGNN(hidden_channels=16, num_layers=2, hops=2, level=level, learned_start=True)
+
+    data = make().extract(graphs_with_targets(level))
+    assert make().static_shapes(data)
+    assert_static_equals_ordinary(make, data, device, epochs=2)
+
+
+@pytest.mark.parametrize("level", ["node", "graph"])
 @pytest.mark.parametrize("readout", ["side", "center", "nodes+center+side"])
 def test_static_steps_of_other_readouts(device: str, readout: str, level: str) -> None:
     def make() -> Network:
