@@ -81,6 +81,7 @@ CHANGES: Mapping[str, Change] = MappingProxyType(
         # Another network.
         "deep": Change("6 layers", {"num_layers": 6}),
         "identity": Change("identity labels", {"labels": "identity"}),
+        "product": Change("layers of products instead of gates", {"conv": "product"}),
         # What a node's branches give is added up, and nothing follows: counts are such sums, too.
         "additive": Change(
             "sums over branches", {"options": {"readout_mlp": "edge", "head_channels": []}}
@@ -134,6 +135,7 @@ TRIED = (
     "smaller-batches long",
     "smaller-batches decayed",
     "smaller-batches identity",
+    "smaller-batches product",
     "smaller-batches additive",
     "smaller-batches additive short",
     "smaller-batches additive squared",
@@ -158,6 +160,8 @@ TRIED = (
     "smaller-batches clipped ends decayed short",
     "smaller-batches clipped ends averaged short",
     "smaller-batches clipped ends additive short",
+    "smaller-batches clipped ends product short",
+    "smaller-batches clipped ends product averaged short",
     "smaller-batches clipped ends deep short",
     "smaller-batches clipped ends fast short",
     "smallest-batches",
