@@ -121,7 +121,7 @@ def _merge(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
-TRIED = (
+COMBINATIONS = (
     "plain",
     "slow",
     "slower",
@@ -171,6 +171,6 @@ TRIED = (
 )
 
 CANDIDATES: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {names.replace(" ", "-"): tuple(names.split()) for names in TRIED}
+    {names.replace(" ", "-"): tuple(names.split()) for names in COMBINATIONS}
 )
 """By name the names of their changes; presets are called `best-<name>`."""

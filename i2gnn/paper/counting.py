@@ -42,6 +42,11 @@ class CountingTable:
     ours: tuple[Task, ...] = ()
     tests: bool = True
 
+    @property
+    def datasets(self) -> list[str]:
+        """Names of the data sets, in the order of the cells."""
+        return list(dict.fromkeys(task.dataset for task in (*self.published, *self.ours)))
+
     def tasks(self, preset: str) -> list[Task]:
         """The cells that a preset fills: those of the paper, or of I²-GNN and what we add."""
         if preset.startswith("paper"):

@@ -76,7 +76,8 @@ class Section:
         """Heading."""
         if self.table.tests:
             return f"{self.table.title}: {self.presets[0]}"
-        return ": ".join([self.table.title, *map(dataset_title, self.only)])
+        where = f": {dataset_title(self.dataset)}" if self.dataset else ""
+        return self.table.title + where
 
     @property
     def about(self) -> str:
@@ -100,8 +101,8 @@ class Section:
         if self.table.tests and epochs:  # such a preset stands alone
             return f"i2gnn reproduce {self.table.name} --preset {name} --epochs {epochs}"
         names = dict.fromkeys(preset.split("@")[0] for preset in self.presets)
-        only = f" --datasets {self.only[0]}" if self.only else ""
-        return f"i2gnn reproduce {self.table.name}{only} --preset {' '.join(names)}"
+        where = f" --datasets {self.dataset}" if self.dataset else ""
+        return f"i2gnn reproduce {self.table.name}{where} --preset {' '.join(names)}"
 
     @property
     def shown(self) -> list[Cell]:
@@ -110,11 +111,10 @@ class Section:
         return [cell for cell in self.cells if cell.values or complete]
 
     @property
-    def only(self) -> list[str]:
+    def dataset(self) -> str | None:
         """The data set of a search, if its table has several."""
-        several = len({cell.task.dataset for cell in self.cells}) > 1
-        shown = {cell.task.dataset for cell in self.shown}
-        return [*shown] if several and not self.table.tests else []
+        alone = self.table.tests or len(self.table.datasets) == 1
+        return None if alone else self.records[0]["dataset"]
 
     @property
     def columns(self) -> list[tuple[str, str]]:
@@ -198,10 +198,10 @@ def collect_sections(results: str | os.PathLike[str]) -> list[Section]:
             sections += [_section(table, (preset,), records) for preset in presets]
             continue
         own += [*_runs_of_best(table, records, own)]
-        for dataset in sorted({r["dataset"] for r in own}, reverse=True):  # synthetic ones first
+        for dataset in table.datasets:
             here = [r for r in own if r["dataset"] == dataset]
             tried = sorted({r["preset"] for r in here}, key=_turn)
-            sections.append(_section(table, tuple(tried), here))
+            sections += [_section(table, tuple(tried), here)] if tried else []
     return sections
 
 
