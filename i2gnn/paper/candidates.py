@@ -45,7 +45,6 @@ SQUARED = {"loss": "l1+mse"}
 CHANGES: Mapping[str, Change] = MappingProxyType(
     {
         # How it is trained.
-        "plain": Change("the paper's training; 5 layers, plain distances as labels"),
         "slow": Change("cosine from 5e-4", training=_cosine(5e-4)),
         "slower": Change("cosine from 2.5e-4", training=_cosine(2.5e-4)),
         "slow-decayed": Change("cosine from 1e-3, decay of weights", training=_cosine(1e-3, 0.5)),
@@ -122,7 +121,6 @@ def _merge(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
 
 
 COMBINATIONS = (
-    "plain",
     "slow",
     "slower",
     "slow long",
@@ -160,7 +158,10 @@ COMBINATIONS = (
     "smaller-batches clipped ends 600",
     "smaller-batches clipped ends decayed short",
     "smaller-batches clipped ends averaged short",
+    "smaller-batches clipped both averaged short",
+    "smaller-batches clipped all-parts averaged short",
     "smaller-batches clipped ends additive short",
+    "smaller-batches clipped ends additive averaged short",
     "smaller-batches clipped ends product faster short",
     "smaller-batches clipped ends product faster averaged short",
     "smaller-batches clipped ends deep short",

@@ -16,7 +16,7 @@ from i2gnn.paper.counting_published import (
 )
 from i2gnn.paper.deviations import deviations
 from i2gnn.paper.experiment import Experiment
-from i2gnn.paper.presets import Task, configure
+from i2gnn.paper.presets import READINGS, Task, configure
 
 __all__ = ["TABLES", "CountingTable", "dataset_title", "model_title", "target_title"]
 
@@ -49,7 +49,7 @@ class CountingTable:
 
     def tasks(self, preset: str) -> list[Task]:
         """The cells that a preset fills: those of the paper, or of I²-GNN and what we add."""
-        if preset.startswith("paper"):
+        if preset in READINGS:
             return list(self.published)
         found = [*(task for task in self.published if task.model.startswith("i2gnn")), *self.ours]
         if preset == "more-graphs":  # of the kind that we can generate
@@ -58,7 +58,7 @@ class CountingTable:
 
     def goal(self, preset: str, task: Task) -> float | None:
         """What the error should not exceed."""
-        if preset.startswith("paper"):
+        if preset in READINGS:
             paper = self.published.get(task)
             # Other models should show the paper's pattern; I²-GNN, its numbers.
             return None if paper is None else paper * (1.1 if task.model == "i2gnn" else 1.25)

@@ -1,6 +1,6 @@
 """What our counting experiments do otherwise than the paper."""
 
-from i2gnn.paper.presets import Task, candidate_of
+from i2gnn.paper.presets import READINGS, Task, candidate_of
 from i2gnn.training import RunConfig
 
 __all__ = ["deviations"]
@@ -18,13 +18,13 @@ def deviations(preset: str, task: Task, config: RunConfig) -> tuple[str, ...]:
         found.append("a split of our own with a fixed seed; the paper's is not published")
     if model.name == "ppgn":
         found.append("PPGN marks the diagonal and computes no padding")
-    if preset.startswith("paper") and model.name != "ppgn":
+    if preset in READINGS and model.name != "ppgn":
         found.append(
             "5 layers, as the paper's appendix says; its main text says 4"
-            if preset == "paper-5"
+            if model.num_layers == 5
             else "4 layers, which the paper's main text and parameters say; its appendix says 5"
         )
-    if not preset.startswith("paper"):
+    if preset not in READINGS:
         about = candidate_of(preset, task).about
         found.append(f"{model.num_layers} layers, labels {model.labels or 'spd'}")
         found.append(f"settings of our own: {about}")

@@ -199,7 +199,7 @@ def test_a_process_goes_on_with_the_subgraphs_it_has():
 
 
 def test_a_search_has_no_test_result(tmp_path):
-    (experiment,) = quick("search", presets=["best-plain"])
+    (experiment,) = quick("search", presets=["best-small-batches"])
     run([experiment], settings(tmp_path))
     record = read_record(experiment.record_path(tmp_path / "results"))
     assert record["test"] is None and "errors" not in record

@@ -25,8 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--preset",
         nargs="+",
-        help="paper (default), paper-5, paper-code, paper-float32, best, more-graphs; "
-        "of a search all",
+        help="paper (default), paper-5, paper-text, paper-code, best, more-graphs; of a search all",
     )
     parser.add_argument("--only", nargs="+", metavar="TARGET", help="such as cycle5 cycle6")
     parser.add_argument("--models", nargs="+", metavar="MODEL", help="such as mpnn i2gnn")
