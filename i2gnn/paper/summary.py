@@ -2,14 +2,14 @@
 
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from i2gnn.paper.counting import CountingTable
-from i2gnn.paper.presets import Task
+from i2gnn.paper.presets import READINGS, Task, configure
 
-__all__ = ["Cell", "summarize"]
+__all__ = ["Cell", "find_stand_in", "summarize"]
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,7 @@ class Cell:
         exact: Shares of test items whose rounded count is right, where records have them.
         paper: What the paper prints.
         goal: What the error should not exceed.
+        stand_in: The preset of the records, where there are none of its own.
     """
 
     task: Task
@@ -31,6 +32,7 @@ class Cell:
     exact: tuple[float, ...] = ()
     paper: float | None = None
     goal: float | None = None
+    stand_in: str | None = None
 
     @property
     def mean(self) -> float | None:
@@ -66,21 +68,39 @@ class Cell:
             return None
         return round(self.mean, 4) <= round(self.goal, 4)
 
+    @property
+    def notes(self) -> list[str]:
+        """How many seeds there are, if not three; the reading and the epochs of a stand-in."""
+        seeds = len(self.values)
+        notes = [] if seeds in (0, 3) else [f"{seeds} seed{'' if seeds == 1 else 's'}"]
+        name, _, epochs = (self.stand_in or "").partition("@")
+        if name not in ("", self.preset):
+            notes.append(name)
+        return [*notes, f"{epochs} epochs"] if epochs else notes
+
 
 def summarize(
-    table: CountingTable, presets: Sequence[str], records: Iterable[dict[str, Any]]
+    table: CountingTable,
+    presets: Sequence[str],
+    records: Iterable[dict[str, Any]],
+    stand_ins: bool = False,
 ) -> list[Cell]:
-    """One cell for each task and preset of a table, row by row; those without records too."""
-    found: dict[tuple[Task, str], list[dict[str, Any]]] = defaultdict(list)
+    """One cell for each task and preset of a table, row by row; those without records too.
+
+    With `stand_ins` these have the records of the nearest preset, see `find_stand_in`.
+    """
+    found: dict[Task, dict[str, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
     for record in records:
         task = Task(*(record[name] for name in Task._fields))
-        found[task, record["preset"]].append(record)
+        found[task][record["preset"]].append(record)
     measure = "test" if table.tests else "validation"
     cells = []
     for preset in presets:
         plain = preset.removeprefix("quick-").split("@")[0]
         for task in table.tasks(plain):
-            here = found.get((task, preset), [])
+            made = found.get(task, {})
+            stand_in = find_stand_in(preset, task, made) if stand_ins else None
+            here = made.get(stand_in or preset, [])
             cells.append(
                 Cell(
                     task,
@@ -93,6 +113,33 @@ def summarize(
                     ),
                     paper=table.published.get(task),
                     goal=table.goal(plain, task) if preset == plain and table.tests else None,
+                    stand_in=stand_in,
                 )
             )
     return cells
+
+
+def find_stand_in(preset: str, task: Task, made: Collection[str]) -> str | None:
+    """Which of the presets that were made stands in for a reading of the paper that was not.
+
+    Fewer epochs of the same reading, or else another reading, or else one with fewer epochs; of
+    several lengths the longest.
+
+    Example:
+        >>> task = Task("table2", "chembl", "node", "ppgn", "cycle3")
+        >>> find_stand_in("paper", task, ["paper-code", "paper@250", "paper@500"])
+        'paper@500'
+        >>> find_stand_in("paper", task, ["paper-code", "paper-5@500"])
+        'paper-code'
+    """
+    if preset in made:
+        return None
+    distances = {}
+    for other in made:
+        name, _, epochs = other.partition("@")
+        if name in READINGS:
+            full = configure(name, task, seed=0).training.epochs
+            lacking = full - int(epochs or full)
+            if lacking >= 0:  # what was trained for longer is no stand-in
+                distances[other] = (name != preset, lacking, list(READINGS).index(name))
+    return min(distances, key=distances.__getitem__, default=None)

@@ -202,4 +202,7 @@ def test_rows_of_models_stay_apart_where_the_paper_has_no_number():
     for part in result_tables(table, cells, 100):
         Console(file=screen, width=100).print(part)
     shown = screen.getvalue()
-    assert shown.count("I²-GNN") == shown.count("I³-GNN") == 1 and shown.count("best-small-batches") == 2
+    assert (
+        shown.count("I²-GNN") == shown.count("I³-GNN") == 1
+        and shown.count("best-small-batches") == 2
+    )

@@ -119,12 +119,70 @@ def test_a_search_has_the_runs_of_best(results):
 
 
 def test_presets_on_the_side_show_what_there_is(results):
+    keep(results, record("i2gnn", "cycle4", 0, 0.02))
     for target in ("cycle6", "cycle4"):
         keep(results, record("i2gnn", target, 0, 0.01, preset="paper-5"))
     (section,) = (s for s in collect_sections(results) if s.presets == ("paper-5",))
     assert section.headings == ["4-cycle, synthetic", "6-cycle, synthetic"]  # the table's order
     ((title, cells),) = section.rows
     assert title == "I²-GNN" and [c.mean for c in cells if c] == [0.01, 0.01]
+
+
+@pytest.mark.parametrize(
+    ("made", "stand_in", "notes"),
+    [
+        (["paper", "paper@500", "paper-code"], None, ["1 seed"]),
+        (["paper-code", "paper@50", "paper@500"], "paper@500", ["1 seed", "500 epochs"]),
+        (["paper-code", "paper-5@500"], "paper-code", ["1 seed", "paper-code"]),
+        (["paper-code", "paper-5"], "paper-5", ["1 seed", "paper-5"]),  # the first that is listed
+        (
+            ["paper-5@50", "paper-code@250"],
+            "paper-code@250",
+            ["1 seed", "paper-code", "250 epochs"],
+        ),
+        (["paper@3000", "best"], None, []),  # neither fewer epochs nor a reading
+    ],
+)
+def test_the_nearest_run_stands_in_for_that_of_the_paper(tmp_path, made, stand_in, notes):
+    tests = {preset: 0.0001 * (1 + place) for place, preset in enumerate(made)}
+    keep(tmp_path, *(record("i2gnn", "cycle6", 0, tests[p], preset=p) for p in made))
+    sections = collect_sections(tmp_path)
+    ours = cell(sections, "Table 2, cycles at nodes: paper", "i2gnn", "cycle6")
+    assert (ours.stand_in, ours.notes) == (stand_in, notes)
+    assert ours.mean == tests.get(stand_in or "paper")
+    other = cell(sections, "Table 2, cycles at nodes: best", "i2gnn", "cycle6")
+    assert other.stand_in is None
+    shown = {s.presets[0] for s in sections if s.table.name == "table2"}
+    assert shown == {"paper", "best", *made} - {stand_in}
+
+
+def test_stand_ins_are_part_of_the_section(results):
+    """Its runs, deviations, curves and goals; a section of their own has what is not shown so."""
+    short = {"preset": "paper@500", "deviations": ["TF32", "500 epochs"]}
+    keep(results, *(record("ppgn", "cycle5", seed, 0.0004, **short) for seed in (0, 1, 2)))
+    keep(results, record("i2gnn", "cycle4", 0, 0.01, preset="paper-code@250"))
+    write_reproduction(results, results / "page.md", results / "page.html")
+    text = (results / "page.md").read_text(encoding="utf-8")
+    assert "**0.00040** ± 0.00000 ✓ (500 epochs)<br>" in text
+    assert "**0.0100** ✗ (1 seed, paper-code, 250 epochs)<br>" in text
+    assert "9 runs, 94 s of training" in text
+    assert "Other than in the paper: TF32; 500 epochs." in text
+    assert ": paper@500" not in text and ": paper-code@250" not in text
+    page = (results / "page.html").read_text(encoding="utf-8")
+    assert "<small>500 epochs</small>" in page
+    assert "<small>1 seed, paper-code, 250 epochs</small>" in page
+    assert page.count("<svg") == 9  # two more than without: of 4-cycles, here and in the ablation
+    keep(results, record("i2gnn", "cycle5", 0, 0.003, preset="paper@500"))  # has one of its own
+    (section,) = (s for s in collect_sections(results) if s.presets == ("paper@500",))
+    assert {c.task.model for c in section.shown} == {"ppgn", "i2gnn"}
+    assert len(section.records) == 4
+
+
+def test_the_full_model_of_the_ablation_has_stand_ins_too(tmp_path):
+    keep(tmp_path, record("i2gnn", "cycle6", 0, 0.01, preset="paper@500"))
+    sections = collect_sections(tmp_path)
+    ours = cell(sections, "Ablation, labels and identifiers: paper", "i2gnn", "cycle6")
+    assert ours.stand_in == "paper@500" and ours.values == (0.01,)
 
 
 def test_records_of_other_settings_are_left_out(results, caplog):
