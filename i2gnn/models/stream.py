@@ -20,7 +20,7 @@ from i2gnn.subgraphs import Subgraphs
 from i2gnn.subgraphs.neighborhood import no_places
 from i2gnn.subgraphs.stream import Part, extract_part, plan_parts
 
-__all__ = ["StreamedModel", "check_streamable"]
+__all__ = ["StreamedModel", "check_streamable", "joins_roots"]
 
 
 class StreamedModel(nn.Module):
@@ -276,25 +276,31 @@ def check_streamable(model: nn.Module) -> IdentifierGNN:
         raise InputError(
             f"{type(model).__name__} has no subgraphs to stream; expected I2GNN or SubgraphMPNN"
         )
-    problem = None
     if model.identifiers not in (1, 2):
-        problem = f"has {model.identifiers} identifiers where streaming supports 1 and 2"
+        problem: str | None = (
+            f"has {model.identifiers} identifiers where streaming supports 1 and 2"
+        )
     elif model.hops == 0:
         problem = "takes whole graphs where streaming cuts out ego-nets"
-    elif "context" in model.parts:
-        problem = "reads the context of nodes from the subgraphs of other roots"
-    for name, module in model.named_modules():
-        if problem is not None:
-            break
-        if isinstance(module, MixNodeStates | VirtualNode):
-            problem = f"joins the subgraphs of different roots in {name}"
-        elif isinstance(module, nn.modules.batchnorm._BatchNorm) and (
-            module.training or not module.track_running_stats
-        ):
-            problem = f"normalises over the rows of all roots in {name} while training"
+    else:
+        problem = joins_roots(model)
     if problem is not None:
         raise InputError(
             f"{type(model).__name__} {problem}, so its roots cannot be streamed; "
             "run it without a memory budget, on fewer graphs at a time"
         )
     return model
+
+
+def joins_roots(model: IdentifierGNN) -> str | None:
+    """How a root's result comes to depend on other roots, in words; None if it does not."""
+    if "context" in model.parts:
+        return "reads the context of nodes from the subgraphs of other roots"
+    for name, module in model.named_modules():
+        if isinstance(module, MixNodeStates | VirtualNode):
+            return f"joins the subgraphs of different roots in {name}"
+        if isinstance(module, nn.modules.batchnorm._BatchNorm) and (
+            module.training or not module.track_running_stats
+        ):
+            return f"normalises over the rows of all roots in {name} while training"
+    return None

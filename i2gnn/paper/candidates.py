@@ -75,8 +75,13 @@ CHANGES: Mapping[str, Change] = MappingProxyType(
             "squared errors beside absolute ones, clipped gradients",
             training={**SQUARED, "optimizer": {"max_grad_norm": 0.1}},
         ),
+        # Molecules are made of few kinds of neighbourhoods, some of them a thousand times as common
+        # as others.
+        "distinct": Change("one node of each kind", training={"distinct": True}),
+        "200": Change("200 epochs", training={"epochs": 200}),
         "short": Change("300 epochs", training={"epochs": 300}),
         "600": Change("600 epochs", training={"epochs": 600}),
+        "1000": Change("1,000 epochs", training={"epochs": 1000}),
         "long": Change("4,000 epochs", training={"epochs": 4000}),
         # Another network.
         "deep": Change("6 layers", {"num_layers": 6}),
@@ -162,6 +167,9 @@ COMBINATIONS = (
     "smaller-batches clipped all-parts averaged short",
     "smaller-batches clipped ends additive short",
     "smaller-batches clipped ends additive averaged short",
+    "smaller-batches clipped distinct ends averaged 1000",
+    "smaller-batches clipped distinct ends product fast averaged 200",
+    "smaller-batches clipped distinct ends product fast averaged 1000",
     "smaller-batches clipped ends product faster short",
     "smaller-batches clipped ends product faster averaged short",
     "smaller-batches clipped ends deep short",

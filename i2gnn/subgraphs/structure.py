@@ -75,6 +75,8 @@ class Subgraphs(GraphStore):
         resistance: [R, identifiers], resistance distances, or None.
         branch_weight: [N], where branches were sampled, d_i / S_i: neighbours of each root over
             branches kept, by which a sum over branches is multiplied; else None.
+        kind: [N], equal for nodes whose subgraphs are equal; None unless they have been compared
+            (`i2gnn.training.distinct`).
     """
 
     FORMAT_VERSION = 1
@@ -96,6 +98,7 @@ class Subgraphs(GraphStore):
     resistance: Tensor | None = column("row", optional=True)
     branch_weight: Tensor | None = column("node", optional=True)
     branch_to_tip: Tensor | None = column("branch", into="pair", optional=True)
+    kind: Tensor | None = column("node", optional=True)
 
     # -- sizes -------------------------------------------------------------------------------
 

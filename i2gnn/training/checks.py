@@ -11,7 +11,8 @@ from i2gnn.errors import InputError
 from i2gnn.graphs import GraphStore
 from i2gnn.graphs.assemble import has_kernel
 from i2gnn.graphs.flat import ragged_arange
-from i2gnn.models.stream import StreamedModel
+from i2gnn.models.network import IdentifierGNN
+from i2gnn.models.stream import StreamedModel, joins_roots
 from i2gnn.ops import uses_reference
 from i2gnn.subgraphs import Subgraphs
 from i2gnn.training.config import TrainingConfig
@@ -42,9 +43,11 @@ def check_run(model: nn.Module, data: GraphStore, splits: Splits, config: Traini
 
 
 def check_subgraphs(model: nn.Module, data: GraphStore, config: TrainingConfig) -> None:
-    """Checks that subgraphs come as the settings on memory and branches need them."""
+    """Checks that subgraphs come as the settings on memory, nodes and branches need them."""
     if config.memory_budget is not None and isinstance(data, Subgraphs):
         raise InputError("memory_budget extracts while running; expected graphs, got Subgraphs")
+    if config.distinct:
+        _check_distinct(model, data, config)
     if config.branches is None:
         return
     identifiers = getattr(data if isinstance(data, Subgraphs) else model, "identifiers", None)
@@ -55,6 +58,19 @@ def check_subgraphs(model: nn.Module, data: GraphStore, config: TrainingConfig) 
         )
     if data.level == "edge":
         raise InputError("branches cannot be drawn at edge level, where each has its own output")
+
+
+def _check_distinct(model: nn.Module, data: GraphStore, config: TrainingConfig) -> None:
+    """One node can stand for another where each has its own subgraphs and its own output."""
+    if config.memory_budget is not None:
+        raise InputError("distinct nodes are found among all subgraphs; a memory_budget has some")
+    if data.level != "node":
+        raise InputError(f"distinct nodes have targets at nodes; the level is {data.level}")
+    problem: str | None = "has no subgraphs"
+    if isinstance(model, IdentifierGNN) and model.identifiers:
+        problem = joins_roots(model.train())
+    if problem is not None:
+        raise InputError(f"distinct nodes are run one by one; {type(model).__name__} {problem}")
 
 
 def warn_of_features(model: nn.Module, data: GraphStore) -> None:

@@ -64,6 +64,9 @@ class TrainingConfig(Settings):
     average: float | None = option(
         None, "validate and keep averaged weights; decay in a step, such as 0.999", above=0, below=1
     )
+    distinct: bool = option(
+        False, "train on one node of each kind (equal neighbourhoods); run one of each to validate"
+    )
     branches: int | None = option(
         None, "train on so many branches of each root, drawn at random", minimum=1
     )

@@ -35,6 +35,7 @@ from i2gnn.training.checks import (
     warn_of_features,
 )
 from i2gnn.training.config import TrainingConfig
+from i2gnn.training.distinct import Distinct
 from i2gnn.training.environment import environment, place, rng_states, set_rng_states
 from i2gnn.training.evaluate import batches, compare, run_model
 from i2gnn.training.forward import Box, OnStore
@@ -187,13 +188,17 @@ class _Run:
         settings: dict[str, Any],
     ) -> None:
         self.fabric, self.model, self.config, self.folder = fabric, model, config, folder
-        self.splits = splits
-        self.settings = {**settings, "training": config.to_dict()}
-        self.metric = metric_of(config)
         check_subgraphs(model, data, config)
         warn_of_features(model, data)
         self.scaling = measure_targets(data, splits, config)
         self.digest = digest_data(data, splits)
+        self.distinct: Distinct | None = None
+        if config.distinct:
+            self.distinct = Distinct(data, splits, fabric.device)
+            data, splits = self.distinct.data, self.distinct.splits
+        self.splits = splits
+        self.settings = {**settings, "training": config.to_dict()}
+        self.metric = metric_of(config)
         dtype = torch.float64 if config.precision == "float64" else torch.float32
         model.to(device=fabric.device, dtype=dtype)
         optimizer = make_optimizer(model, config.optimizer)
@@ -309,9 +314,10 @@ class _Run:
         """Changes the weights once; returns the mean loss before."""
         assert batch.y is not None
         config = self.config
+        target = batch.y if self.distinct is None else self.distinct.targets(batch)
         output = self.forward(Box(batch, branches))
-        check_shapes(output, batch.y, config.loss, self.data.level)
-        loss = compute_loss(config.loss, output, batch.y, self.loss_scaling)
+        check_shapes(output, target, config.loss, self.data.level)
+        loss = compute_loss(config.loss, output, target, self.loss_scaling)
         self.optimizer.zero_grad(set_to_none=True)
         self.fabric.backward(loss)
         if config.optimizer.max_grad_norm is not None:
@@ -336,15 +342,19 @@ class _Run:
         return self.validation()
 
     def _mean_metric(self, graphs: Iterable[GraphStore]) -> Tensor:
-        found = compare([self.metric], *self._predict(graphs), self.loss_scaling)
+        found = compare([self.metric], *self._predict(graphs, "val"), self.loss_scaling)
         return found[self.metric].double().mean()
 
-    def _predict(self, graphs: Iterable[GraphStore]) -> tuple[Tensor, Tensor]:
-        """Predictions and targets, [n, T] each."""
+    def _predict(
+        self, graphs: Iterable[GraphStore], part: Literal["val", "test"]
+    ) -> tuple[Tensor, Tensor]:
+        """Predictions and targets of a part of the data, [n, T] each."""
         prediction, target = run_model(
             self.model, lambda batch: self.forward(Box(batch)), graphs, self.loss_scaling
         )
         assert target is not None
+        if self.distinct is not None:
+            prediction = prediction.index_select(0, self.distinct.places[part])
         return prediction, target
 
     def _batches(self, indices: Tensor, batch_size: int | None = None) -> Iterable[GraphStore]:
@@ -429,7 +439,7 @@ class _Run:
             regression = ["normalized_mae", "mae", "rmse", *(["exact"] if whole else [])]
             names = ["accuracy"] if self.config.loss in ("bce", "ce") else regression
             names = list(dict.fromkeys([self.metric, *names]))
-            prediction, target = self._predict(self._batches(self.splits.test))
+            prediction, target = self._predict(self._batches(self.splits.test), "test")
             found = compare(names, prediction, target, self.loss_scaling)
             tested = {name: values.tolist() for name, values in found.items()}
             prediction = prediction.cpu()

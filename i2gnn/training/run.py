@@ -52,7 +52,7 @@ def prepare(config: RunConfig, sources: Sources) -> Prepared:
         torch.manual_seed(config.training.seed)
         model = build_model(network)
     if config.training.memory_budget is None:
-        store = sources.extract(model, data, config.data)
+        store = sources.extract(model, data, config.data, kinds=config.training.distinct)
     else:
         store = data.graphs
         if sources.cache_dir is not None:

@@ -13,6 +13,7 @@ from i2gnn.data import (
 from i2gnn.graphs import GraphStore
 from i2gnn.models import Network
 from i2gnn.training.config import DataConfig
+from i2gnn.training.distinct import with_kinds
 
 __all__ = ["Sources"]
 
@@ -46,8 +47,10 @@ class Sources:
             self._graphs[key] = self._read(config)
         return count_targets(self._graphs[key], config.targets, config.level)
 
-    def extract(self, model: Network, data: CountingData, config: DataConfig) -> GraphStore:
-        """What the model takes of the data of that configuration."""
+    def extract(
+        self, model: Network, data: CountingData, config: DataConfig, kinds: bool = False
+    ) -> GraphStore:
+        """What the model takes of the data of that configuration, on demand with kinds of nodes."""
         names = "identifiers", "hops", "labels", "structures"
         settings = (getattr(model, name, None) for name in names)
         key = (_key(config), type(model).extract, *settings)
@@ -55,6 +58,8 @@ class Sources:
             self._last = None  # frees the memory first
             store = model.extract(data.graphs, cache_dir=self.cache_dir, progress=self.progress)
             self._last = key, store
+        if kinds:
+            self._last = key, with_kinds(self._last[1])
         assert data.graphs.y is not None
         return self._last[1].with_targets(data.graphs.y, config.level)
 

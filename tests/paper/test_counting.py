@@ -67,7 +67,7 @@ def test_the_papers_settings():
 
 
 def test_the_papers_settings_read_otherwise():
-    """By its code, or by its appendix to the letter; nothing else changes."""
+    """By its code, or by its text to the letter; nothing else changes."""
     task = Task("table3", "counting", "node", "i2gnn", "clique4")
     paper, shared, text = (
         configure(preset, task, seed=1) for preset in ("paper", "paper-code", "paper-text")
@@ -76,7 +76,7 @@ def test_the_papers_settings_read_otherwise():
     assert dataclasses.replace(shared.model, options=paper.model.options) == paper.model
     assert shared.training == paper.training
     assert text.training == paper.training
-    assert text.model == dataclasses.replace(paper.model, labels="spd", num_layers=5)
+    assert text.model == dataclasses.replace(paper.model, labels="spd")
     tables = [  # of the first layer
         build_model(network_of(config.model, random_graphs(2))).encode_labels.tables
         for config in (paper, shared)

@@ -116,6 +116,15 @@ def test_static_steps_of_a_whole_model(device: str, kind: Any, level: str, conv:
     assert_static_equals_ordinary(make, data, device, epochs=2)
 
 
+def test_static_steps_on_distinct_nodes(device: str) -> None:
+    def make() -> Network:
+        torch.manual_seed(1)
+        return I2GNN(hidden_channels=16, num_layers=2, hops=1)
+
+    data = make().extract(graphs_with_targets("node"))
+    assert_static_equals_ordinary(make, data, device, epochs=2, distinct=True)
+
+
 @pytest.mark.parametrize("level", ["node", "graph"])
 def test_static_steps_of_a_learned_start(device: str, level: str) -> None:
     """Its gradient is a sum over all rows, of which the spare ones must not count."""

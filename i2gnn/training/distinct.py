@@ -1,0 +1,106 @@
+"""One node of each kind: what no network on these subgraphs can tell apart need be run once.
+
+The molecules of ChEMBL have 208,909 atoms to train on, and 7,088 different neighbourhoods of
+radius 3. An epoch over one atom of each has a sixteenth of the rows, and rare neighbourhoods count
+as much as common ones. Atoms to be judged by are run once for each kind, too; each still counts.
+"""
+
+import dataclasses
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from i2gnn.data.splits import Splits
+from i2gnn.errors import InputError
+from i2gnn.expressiveness import color_subgraphs
+from i2gnn.graphs import GraphStore
+from i2gnn.graphs.flat import ragged_arange
+from i2gnn.subgraphs import Subgraphs
+from i2gnn.subgraphs.drop import select_roots
+from i2gnn.subgraphs.labels import attach_labels
+
+__all__ = ["Distinct", "with_kinds"]
+
+FINEST = {1: "nodes+center", 2: "nodes+center+side", 3: "nodes+center+side"}
+"""By identifiers all that is read of a subgraph by itself."""
+
+
+def with_kinds(data: GraphStore) -> Subgraphs:
+    """Numbers the kinds of nodes: two are of one kind if no network tells their subgraphs apart.
+
+    That holds whatever its weights, its depth and its readout, as long as subgraphs do not meet
+    before they are read: with node states or a context, nodes of one kind may differ.
+
+    Raises:
+        InputError: Labels that are real numbers, or no identifiers.
+
+    Example:
+        >>> from i2gnn import extract_subgraphs
+        >>> path = GraphStore.from_edge_lists([[(0, 1), (1, 2), (2, 3)]], symmetrize=True)
+        >>> with_kinds(extract_subgraphs(path, hops=2)).kind
+        tensor([0, 1, 1, 0])
+    """
+    identifiers = data.identifiers if isinstance(data, Subgraphs) else 0
+    if not isinstance(data, Subgraphs) or identifiers not in FINEST:
+        raise InputError("distinct nodes are roots of subgraphs; the model has no identifiers")
+    if data.kind is not None:
+        return data
+    # Without labels messages may still tell where they come from, as those of the root in ID-GNN.
+    marked = data if data.label_kinds else attach_labels(data, ("identity",))
+    try:
+        colors = color_subgraphs(marked, readout=FINEST[identifiers], level="node")
+    except ValueError as error:
+        raise InputError(f"distinct nodes: {error}") from error
+    return dataclasses.replace(data, kind=torch.from_numpy(colors).to(data.device))
+
+
+class Distinct:
+    """Which nodes are run, and which they stand for.
+
+    Of the nodes to train on, one of each kind and with each target is left; which one is drawn, so
+    that they come from many graphs. Of those to be judged by, the first of each kind.
+
+    Args:
+        data: Subgraphs of all nodes, with targets at nodes.
+        splits: What graphs are for.
+        device: Where predictions will be.
+
+    Attributes:
+        data: The same with the subgraphs of these nodes alone.
+        splits: The same without graphs to train on that have none of them.
+        places: For each node of the graphs in `splits.val` and `splits.test`, in their order, the
+            place among these nodes of the one that is run.
+    """
+
+    def __init__(self, data: GraphStore, splits: Splits, device: torch.device) -> None:
+        data = with_kinds(data)
+        assert data.kind is not None and data.y is not None
+        kind, kept = data.kind.cpu().numpy(), torch.zeros(data.num_nodes, dtype=torch.bool)
+        nodes = np.random.default_rng(0).permutation(_nodes(data, splits.train))
+        what = np.column_stack([kind[nodes], data.y.cpu().numpy()[nodes]])
+        kept[nodes[np.unique(what, axis=0, return_index=True)[1]]] = True
+        self.places: dict[str, Tensor] = {}
+        for name in ("val", "test"):
+            nodes = _nodes(data, getattr(splits, name))
+            _, first, which = np.unique(kind[nodes], return_index=True, return_inverse=True)
+            kept[nodes[first]] = True
+            self.places[name] = torch.from_numpy(first[which]).to(device)
+        self.data = select_roots(dataclasses.replace(data, kind=None), kept.to(data.device))
+        trained = self.data.sizes["pair"][splits.train] > 0
+        self.splits = dataclasses.replace(splits, train=splits.train[trained])
+
+    @staticmethod
+    def targets(batch: GraphStore) -> Tensor:
+        """The targets of a batch, missing where a node is not run."""
+        assert isinstance(batch, Subgraphs) and batch.y is not None
+        y = batch.y if batch.y.is_floating_point() else batch.y.float()
+        return y.masked_fill((batch.pair_count == 0).unsqueeze(1), float("nan"))
+
+
+def _nodes(data: GraphStore, graphs: Tensor) -> npt.NDArray[np.int64]:
+    """The nodes of the graphs, one graph after the other."""
+    sizes, starts = data.sizes["node"][graphs], data.offsets["node"][:-1][graphs]
+    nodes: npt.NDArray[np.int64] = ragged_arange(starts, sizes, int(sizes.sum())).numpy()
+    return nodes
