@@ -45,6 +45,7 @@ SQUARED = {"loss": "l1+mse"}
 CHANGES: Mapping[str, Change] = MappingProxyType(
     {
         # How it is trained.
+        "plain": Change("the paper's training; 5 layers, plain distances as labels"),
         "slow": Change("cosine from 5e-4", training=_cosine(5e-4)),
         "slower": Change("cosine from 2.5e-4", training=_cosine(2.5e-4)),
         "slow-decayed": Change("cosine from 1e-3, decay of weights", training=_cosine(1e-3, 0.5)),
@@ -126,6 +127,7 @@ def _merge(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
 
 
 COMBINATIONS = (
+    "plain",
     "slow",
     "slower",
     "slow long",
