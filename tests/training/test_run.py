@@ -45,6 +45,19 @@ def test_a_run_leaves_its_files(tmp_path: Path) -> None:
     assert record["versions"]["torch"] == torch.__version__
 
 
+def test_a_run_on_distinct_nodes_resumes(tmp_path: Path) -> None:
+    changes = {"model": {"name": "i2gnn", "hops": 1}}
+    whole = train(small(**changes, training={"distinct": True}), tmp_path / "whole", progress=False)
+    for epochs in (1, 2):
+        settings = {"distinct": True, "epochs": epochs}
+        part = train(
+            small(**changes, training=settings), tmp_path / "part", resume=True, progress=False
+        )
+    assert part["test"] == whole["test"] and part["settings"]["training"]["distinct"] is True
+    with pytest.raises(InputError, match="training.distinct"):
+        train(small(**changes), tmp_path / "part", resume=True, progress=False)
+
+
 def test_a_folder_in_use_keeps_its_settings(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text("of the run that has begun")
     with lock_folder(tmp_path), pytest.raises(InputError, match="in use by another process"):
@@ -108,6 +121,15 @@ def test_seeds_change_the_weights_and_nothing_else(tmp_path: Path) -> None:
         ({"training": {"device": "cuda:77"}}, "device is 'cuda:77'"),
         ({"training": {"branches": 2}}, "branches is 2; branches are drawn with 2 identifiers"),
         ({"training": {"memory_budget": "1GB"}}, "MPNN has 0 identifiers"),
+        ({"training": {"distinct": True}}, "distinct nodes .* the model has no identifiers"),
+        (
+            {
+                "data": {"level": "graph"},
+                "model": {"name": "i2gnn"},
+                "training": {"distinct": True},
+            },
+            "targets at nodes; the level is graph",
+        ),
         (
             {"model": {"name": "i2gnn", "norm": "batch"}, "training": {"memory_budget": "1GB"}},
             "I2GNN normalises over the rows of all roots",

@@ -40,3 +40,16 @@ def test_subgraphs_are_extracted_once_for_models_that_take_the_same():
     for model in (MPNN(), PPGN(hidden_channels=8)):
         store = sources.extract(model, sources.load(nodes), nodes)
         assert torch.equal(store.y, first.y) and model(store).shape == first.y.shape
+
+
+def test_kinds_of_nodes_are_found_once():
+    sources = Sources()
+    triangles, squares = config(), config(targets=("cycle4",))
+    first = sources.extract(I2GNN(hops=1), sources.load(triangles), triangles)
+    assert first.kind is None
+    again, last = (
+        sources.extract(I2GNN(hops=1), sources.load(one), one, kinds=True)
+        for one in (triangles, squares)
+    )
+    assert again.kind is last.kind and len(last.kind) == last.num_nodes
+    assert first.labels is last.labels
