@@ -9,7 +9,9 @@ import numpy as np
 
 from i2gnn.errors import InputError
 from i2gnn.expressiveness.folklore import name_folklore, same_signatures
-from i2gnn.expressiveness.refinement import (
+from i2gnn.graphs.store import GraphStore
+from i2gnn.memory import available_memory, format_size
+from i2gnn.refinement.rounds import (
     Ints,
     NodeOrGraph,
     combine,
@@ -17,8 +19,6 @@ from i2gnn.expressiveness.refinement import (
     integers,
     name_multisets,
 )
-from i2gnn.graphs.store import GraphStore
-from i2gnn.memory import available_memory, format_size
 
 __all__ = ["TupleRefinement"]
 

@@ -9,17 +9,17 @@
 
 A model whose sums were injective on multisets would tie exactly the graphs that its test ties; a
 real one ties at least these. Verdicts never rest on hashes: colours are numbers of full signatures
-(`naming`), or of fingerprints whose ties are confirmed entry by entry (`folklore`).
+(`i2gnn.refinement`), or of fingerprints whose ties are confirmed entry by entry (`folklore`).
 """
 
 from typing import Literal, get_args
 
 from i2gnn.errors import InputError
 from i2gnn.expressiveness.pairs import join
-from i2gnn.expressiveness.refinement import Ints, NodeOrGraph, settle
-from i2gnn.expressiveness.rows import RowRefinement
 from i2gnn.expressiveness.tuples import TupleRefinement
 from i2gnn.graphs.store import GraphStore
+from i2gnn.refinement.rounds import Ints, NodeOrGraph, settle
+from i2gnn.refinement.rows import RowRefinement
 from i2gnn.subgraphs import Subgraphs, extract_subgraphs
 
 __all__ = ["Test", "color", "color_subgraphs", "distinguish", "extract_whole"]

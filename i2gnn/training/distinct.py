@@ -14,9 +14,9 @@ from torch import Tensor
 
 from i2gnn.data.splits import Splits
 from i2gnn.errors import InputError
-from i2gnn.expressiveness import color_subgraphs
 from i2gnn.graphs import GraphStore
 from i2gnn.graphs.flat import ragged_arange
+from i2gnn.refinement import RowRefinement, settle
 from i2gnn.subgraphs import Subgraphs
 from i2gnn.subgraphs.drop import select_roots
 from i2gnn.subgraphs.labels import attach_labels
@@ -50,9 +50,10 @@ def with_kinds(data: GraphStore) -> Subgraphs:
     # Without labels messages may still tell where they come from, as those of the root in ID-GNN.
     marked = data if data.label_kinds else attach_labels(data, ("identity",))
     try:
-        colors = color_subgraphs(marked, readout=FINEST[identifiers], level="node")
+        refinement = RowRefinement(marked, readout=FINEST[identifiers])
     except ValueError as error:
         raise InputError(f"distinct nodes: {error}") from error
+    colors = settle(refinement, rounds=None, level="node")
     return dataclasses.replace(data, kind=torch.from_numpy(colors).to(data.device))
 
 

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from i2gnn.counting import Pattern
 from i2gnn.expressiveness.constructions.vocabulary import Rows
-from i2gnn.expressiveness.refinement import NodeOrGraph
 from i2gnn.graphs import GraphStore
+from i2gnn.refinement.rounds import NodeOrGraph
 from i2gnn.subgraphs import Subgraphs, extract_subgraphs
 from i2gnn.subgraphs.stream import Cost, extract_part, plan_parts
 

@@ -33,7 +33,7 @@ from i2gnn.counting import Pattern
 from i2gnn.errors import InputError
 from i2gnn.expressiveness.constructions.construction import Construction
 from i2gnn.expressiveness.constructions.vocabulary import Rows
-from i2gnn.expressiveness.refinement import NodeOrGraph
+from i2gnn.refinement.rounds import NodeOrGraph
 
 __all__ = ["derive_construction"]
 

@@ -7,8 +7,8 @@ import numpy.typing as npt
 from torch import Tensor
 
 from i2gnn.errors import InputError
-from i2gnn.expressiveness.naming import name_segments, name_values
 from i2gnn.graphs.store import GraphStore
+from i2gnn.refinement.naming import name_segments, name_values
 
 __all__ = [
     "Groups",

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from i2gnn.expressiveness import naming
-from i2gnn.expressiveness.refinement import combine, name_multisets
+from i2gnn.refinement import naming
+from i2gnn.refinement.rounds import combine, name_multisets
 
 
 def in_order(signatures: list) -> list[int]:

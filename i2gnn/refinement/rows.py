@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from i2gnn.expressiveness.naming import name_messages
-from i2gnn.expressiveness.refinement import (
+from i2gnn.nn.readouts import parse_readout
+from i2gnn.refinement.naming import name_messages
+from i2gnn.refinement.rounds import (
     Groups,
     Ints,
     NodeOrGraph,
@@ -14,7 +15,6 @@ from i2gnn.expressiveness.refinement import (
     name_multisets,
     nodes_of,
 )
-from i2gnn.nn.readouts import parse_readout
 from i2gnn.subgraphs import Subgraphs
 
 __all__ = ["RowRefinement"]
