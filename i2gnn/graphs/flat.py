@@ -133,6 +133,13 @@ class FlatStore:
         """Number of items along an axis, over all graphs."""
         return self.num_graphs if axis == "graph" else int(self.offsets[axis][-1])
 
+    def items_of(self, axis: str, graphs: Tensor) -> Tensor:
+        """What `batch(graphs)` takes along an axis, in its order, [n] on the host."""
+        if axis == "graph":
+            return graphs
+        sizes = self.sizes[axis][graphs]
+        return ragged_arange(self.offsets[axis][graphs], sizes, int(sizes.sum()))
+
     def ptr(self, axis: str) -> Tensor:
         """Where each graph's range starts along an axis, [G + 1] on the device of the columns."""
         if self.graph_ptr is not None:

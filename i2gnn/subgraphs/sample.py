@@ -15,7 +15,7 @@ from i2gnn.graphs.flat import offsets, ragged_arange
 from i2gnn.graphs.store import GraphStore
 from i2gnn.subgraphs.structure import Subgraphs
 
-__all__ = ["draw_branches", "edges_of_graphs", "select_branches"]
+__all__ = ["draw_branches", "select_branches"]
 
 
 def draw_branches(graphs: GraphStore, size: int, *seed: int) -> Tensor:
@@ -46,12 +46,6 @@ def draw_branches(graphs: GraphStore, size: int, *seed: int) -> Tensor:
     chosen = torch.zeros(len(order), dtype=torch.bool)
     chosen[order[rank < size]] = True
     return chosen
-
-
-def edges_of_graphs(graphs: GraphStore, indices: Tensor) -> Tensor:
-    """The edges that `graphs.batch(indices)` takes, in its order."""
-    sizes = graphs.sizes["edge"][indices]
-    return ragged_arange(graphs.offsets["edge"][indices], sizes, int(sizes.sum()))
 
 
 def select_branches(subgraphs: Subgraphs, chosen: Tensor) -> Subgraphs:

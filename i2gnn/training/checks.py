@@ -10,7 +10,6 @@ from i2gnn.data.splits import Splits
 from i2gnn.errors import InputError
 from i2gnn.graphs import GraphStore
 from i2gnn.graphs.assemble import has_kernel
-from i2gnn.graphs.flat import ragged_arange
 from i2gnn.models.network import IdentifierGNN
 from i2gnn.models.stream import StreamedModel, joins_roots
 from i2gnn.ops import uses_reference
@@ -158,8 +157,4 @@ def check_shapes(output: Tensor, target: Tensor, loss: str, level: str | None) -
 def _targets(data: GraphStore, graphs: Tensor) -> Tensor:
     """The rows of y that belong to the graphs, without the rest of a batch."""
     assert data.y is not None and data.level is not None
-    if data.level == "graph":
-        return data.y.cpu()[graphs]
-    sizes = data.sizes[data.level][graphs]
-    starts = data.offsets[data.level][:-1][graphs]
-    return data.y.cpu()[ragged_arange(starts, sizes, int(sizes.sum()))]
+    return data.y.cpu()[data.items_of(data.level, graphs)]

@@ -8,14 +8,12 @@ as much as common ones. Atoms to be judged by are run once for each kind, too; e
 import dataclasses
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from i2gnn.data.splits import Splits
 from i2gnn.errors import InputError
 from i2gnn.graphs import GraphStore
-from i2gnn.graphs.flat import ragged_arange
 from i2gnn.refinement import RowRefinement, settle
 from i2gnn.subgraphs import Subgraphs
 from i2gnn.subgraphs.drop import select_roots
@@ -60,8 +58,9 @@ def with_kinds(data: GraphStore) -> Subgraphs:
 class Distinct:
     """Which nodes are run, and which they stand for.
 
-    Of the nodes to train on, one of each kind and with each target is left; which one is drawn, so
-    that they come from many graphs. Of those to be judged by, the first of each kind.
+    Of the nodes to train on that have targets, one of each kind and with each target is left; which
+    one is drawn, so that they come from many graphs. Of those to be judged by, the first of each
+    kind.
 
     Args:
         data: Subgraphs of all nodes, with targets at nodes.
@@ -69,7 +68,8 @@ class Distinct:
         device: Where predictions will be.
 
     Attributes:
-        data: The same with the subgraphs of these nodes alone.
+        data: The same with the subgraphs of these nodes alone; of others to train on, targets are
+            missing.
         splits: The same without graphs to train on that have none of them.
         places: For each node of the graphs in `splits.val` and `splits.test`, in their order, the
             place among these nodes of the one that is run.
@@ -78,30 +78,23 @@ class Distinct:
     def __init__(self, data: GraphStore, splits: Splits, device: torch.device) -> None:
         data = with_kinds(data)
         assert data.kind is not None and data.y is not None
-        kind, kept = data.kind.cpu().numpy(), torch.zeros(data.num_nodes, dtype=torch.bool)
-        nodes = np.random.default_rng(0).permutation(_nodes(data, splits.train))
-        what = np.column_stack([kind[nodes], data.y.cpu().numpy()[nodes]])
+        kind, y = data.kind.cpu().numpy(), data.y.cpu().numpy()
+        kept = torch.zeros(data.num_nodes, dtype=torch.bool)
+        trained = data.items_of("node", splits.train).numpy()
+        nodes = np.random.default_rng(0).permutation(trained[(y[trained] == y[trained]).any(1)])
+        what = np.column_stack([kind[nodes], y[nodes]])
         kept[nodes[np.unique(what, axis=0, return_index=True)[1]]] = True
+        unknown = torch.zeros_like(kept)
+        unknown[trained] = ~kept[trained]
         self.places: dict[str, Tensor] = {}
         for name in ("val", "test"):
-            nodes = _nodes(data, getattr(splits, name))
+            nodes = data.items_of("node", getattr(splits, name)).numpy()
             _, first, which = np.unique(kind[nodes], return_index=True, return_inverse=True)
             kept[nodes[first]] = True
             self.places[name] = torch.from_numpy(first[which]).to(device)
-        self.data = select_roots(dataclasses.replace(data, kind=None), kept.to(data.device))
-        trained = self.data.sizes["pair"][splits.train] > 0
-        self.splits = dataclasses.replace(splits, train=splits.train[trained])
-
-    @staticmethod
-    def targets(batch: GraphStore) -> Tensor:
-        """The targets of a batch, missing where a node is not run."""
-        assert isinstance(batch, Subgraphs) and batch.y is not None
-        y = batch.y if batch.y.is_floating_point() else batch.y.float()
-        return y.masked_fill((batch.pair_count == 0).unsqueeze(1), float("nan"))
-
-
-def _nodes(data: GraphStore, graphs: Tensor) -> npt.NDArray[np.int64]:
-    """The nodes of the graphs, one graph after the other."""
-    sizes, starts = data.sizes["node"][graphs], data.offsets["node"][:-1][graphs]
-    nodes: npt.NDArray[np.int64] = ragged_arange(starts, sizes, int(sizes.sum())).numpy()
-    return nodes
+        targets = data.y if data.y.is_floating_point() else data.y.float()
+        targets = targets.masked_fill(unknown.to(data.device).unsqueeze(1), float("nan"))
+        data = dataclasses.replace(data, y=targets, kind=None)
+        self.data = select_roots(data, kept.to(data.device))
+        left = self.data.sizes["pair"][splits.train] > 0
+        self.splits = dataclasses.replace(splits, train=splits.train[left])

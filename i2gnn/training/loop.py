@@ -22,7 +22,7 @@ from i2gnn.files import lock_folder
 from i2gnn.graphs import GraphStore
 from i2gnn.models import StreamedModel
 from i2gnn.progress import progress_bar
-from i2gnn.subgraphs.sample import draw_branches, edges_of_graphs
+from i2gnn.subgraphs.sample import draw_branches
 from i2gnn.training.averaging import WeightAverage
 from i2gnn.training.capture import Recording, StaticEpochs, rehearse
 from i2gnn.training.checkpoint import Checkpoint, Copies
@@ -294,7 +294,7 @@ class _Run:
         drawn = self._draw_branches(epoch)
         chosen = torch.split(indices, config.batch_size)
         for graphs, batch in zip(chosen, self._batches(indices), strict=True):
-            branches = None if drawn is None else drawn[edges_of_graphs(self.data, graphs)]
+            branches = None if drawn is None else drawn[self.data.items_of("edge", graphs)]
             total += self.train_step(batch, branches) * len(batch)
         return total / len(indices)
 
@@ -314,10 +314,9 @@ class _Run:
         """Changes the weights once; returns the mean loss before."""
         assert batch.y is not None
         config = self.config
-        target = batch.y if self.distinct is None else self.distinct.targets(batch)
         output = self.forward(Box(batch, branches))
-        check_shapes(output, target, config.loss, self.data.level)
-        loss = compute_loss(config.loss, output, target, self.loss_scaling)
+        check_shapes(output, batch.y, config.loss, self.data.level)
+        loss = compute_loss(config.loss, output, batch.y, self.loss_scaling)
         self.optimizer.zero_grad(set_to_none=True)
         self.fabric.backward(loss)
         if config.optimizer.max_grad_norm is not None:

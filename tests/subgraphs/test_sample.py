@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from i2gnn import extract_subgraphs, ops
-from i2gnn.subgraphs.sample import draw_branches, edges_of_graphs, select_branches
+from i2gnn.subgraphs.sample import draw_branches, select_branches
 from tests.helpers import random_graphs
 from tests.named_graphs import awkward, complete, store
 from tests.subgraphs.test_extract import assert_same_store
@@ -60,7 +60,7 @@ def test_the_batch_of_a_draw_is_the_draw_of_the_batch():
     graphs = random_graphs(9, seed=5)
     chosen, indices = draw_branches(graphs, 1, 0), torch.tensor([4, 0, 4, 8])
     whole = extract_subgraphs(graphs, hops=1)
-    batch = select_branches(whole.batch(indices), chosen[edges_of_graphs(graphs, indices)])
+    batch = select_branches(whole.batch(indices), chosen[graphs.items_of("edge", indices)])
     assert_same_store(batch, select_branches(whole, chosen).batch(indices))
 
 

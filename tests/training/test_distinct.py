@@ -89,7 +89,21 @@ def test_one_node_of_each_kind_and_target_is_left() -> None:
         stands = nodes[distinct.places[name]]
         assert torch.equal(data.kind[stands], data.kind[nodes]) and run[stands].all()
         assert int(run[nodes].sum()) == len(data.kind[nodes].unique())
-    assert distinct.data.kind is None and torch.equal(distinct.data.y, data.y)
+    assert distinct.data.kind is None
+    known = distinct.data.y[:, 0].isfinite()
+    assert torch.equal(known, run | ~here) and torch.equal(distinct.data.y[known], data.y[known])
+
+
+def test_missing_targets_are_not_trained_on() -> None:
+    graphs, splits = small_graphs(), split()
+    y = graphs.y.clone()
+    y[::2] = float("nan")
+    data = with_kinds(make_model().extract(graphs.with_targets(y, "node")))
+    here = torch.isin(data.node_to_graph, splits.train) & (
+        Distinct(data, splits, CPU).data.pair_count > 0
+    )
+    assert here.any() and data.y[here].isfinite().all()
+    assert int(here.sum()) == len(data.kind[here].unique())
 
 
 def test_a_run_is_judged_by_all_nodes() -> None:
