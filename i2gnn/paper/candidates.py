@@ -172,6 +172,7 @@ COMBINATIONS = (
     "smaller-batches clipped distinct ends averaged 1000",
     "smaller-batches clipped distinct ends product fast averaged 200",
     "smaller-batches clipped distinct ends product fast averaged 1000",
+    "smaller-batches clipped distinct ends product additive fast averaged 1000",
     "smaller-batches clipped ends product faster short",
     "smaller-batches clipped ends product faster averaged short",
     "smaller-batches clipped ends deep short",
