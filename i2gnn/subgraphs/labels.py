@@ -2,17 +2,19 @@
 
 | kind       | columns                                             | values               |
 |------------|-----------------------------------------------------|----------------------|
-| identity   | one: root, branch or other                          | 1, 2, 0              |
+| identity   | one: root, branch, tip or other                     | 1, 2, 3, 0           |
 | spd        | 1 + d(i, k) and 1 + d(j, k)                         | 0 means unreachable  |
 | spd_pred   | the same, each followed by itself where k has two   | 0 means fewer than   |
 |            | or more neighbours one step closer, else 0          | two such neighbours  |
 | resistance | resistance distance to i and to j (real-valued)     | inf: other component |
 
 All distances are measured inside the ego-net of i. `spd_pred` is what the published code of the
-paper uses under the name SPD. With one identifier the columns for j are left out.
+paper uses under the name SPD. With one identifier the columns for j are left out; with three,
+columns for the tip j' follow.
 """
 
 import dataclasses
+from collections.abc import Callable
 
 import torch
 
@@ -82,26 +84,28 @@ def attach_labels(
 
 def _identity(subgraphs: Subgraphs) -> torch.Tensor:
     labels = torch.zeros(subgraphs.num_rows, dtype=torch.uint8)
-    if subgraphs.identifiers == 2:
+    if subgraphs.branch_to_tip is not None:
+        rank = subgraphs.row_of_branch - subgraphs.row_ptr[subgraphs.branch_to_pair]
+        labels[subgraphs.row_ptr[subgraphs.branch_to_tip] + rank] = 3
+    if subgraphs.identifiers >= 2:
         labels[subgraphs.row_of_branch] = 2
     labels[subgraphs.row_of_root] = 1  # last: the branch of an isolated root is the root
     return labels.unsqueeze(1)
 
 
 def _distances(subgraphs: Subgraphs, predecessors: bool, progress: bool) -> torch.Tensor:
-    from i2gnn.subgraphs import kernels
+    from i2gnn.subgraphs import label_kernels
 
     columns = subgraphs.identifiers * (2 if predecessors else 1)
     labels = torch.empty(subgraphs.num_rows, columns, dtype=torch.uint8)
+    kernel: Callable[..., None] = label_kernels.label_distances
+    more: object = subgraphs.identifiers
+    if subgraphs.branch_to_tip is not None:
+        kernel, more = label_kernels.label_path_distances, subgraphs.branch_to_tip.numpy()
     run_chunks(
-        kernels.label_distances,
+        kernel,
         subgraphs.num_nodes,
-        (
-            predecessors,
-            subgraphs.identifiers,
-            *_layout(subgraphs),
-            labels.numpy(),
-        ),
+        (predecessors, more, *_layout(subgraphs), labels.numpy()),
         weights=(subgraphs.pair_count.long() * subgraphs.branch_count).numpy(),
         chunks=chunks_for(4 * subgraphs.num_rows, 256),
         description="measuring distances" if progress else "",
@@ -110,11 +114,11 @@ def _distances(subgraphs: Subgraphs, predecessors: bool, progress: bool) -> torc
 
 
 def _resistances(subgraphs: Subgraphs, progress: bool) -> torch.Tensor:
-    from i2gnn.subgraphs import kernels
+    from i2gnn.subgraphs import label_kernels
 
     resistance = torch.empty(subgraphs.num_rows, subgraphs.identifiers)
     run_chunks(
-        kernels.label_resistances,
+        label_kernels.label_resistances,
         subgraphs.num_nodes,
         (*_layout(subgraphs), resistance.numpy()),
         weights=(subgraphs.pair_count.long() ** 2).numpy(),

@@ -11,14 +11,12 @@ import os
 from pathlib import Path
 
 import torch
-from torch import Tensor
 
 from i2gnn.graphs.flat import index_dtype, offsets, ragged_arange
 from i2gnn.graphs.store import GraphStore
-from i2gnn.parallel import run_chunks
 from i2gnn.subgraphs import cache
 from i2gnn.subgraphs.extract import extract_subgraphs
-from i2gnn.subgraphs.labels import label_sizes, parse_labels
+from i2gnn.subgraphs.labels import attach_labels, parse_labels
 from i2gnn.subgraphs.sizes import LABEL_BYTES, SubgraphSizes
 from i2gnn.subgraphs.structure import Subgraphs
 
@@ -66,7 +64,7 @@ def extract_paths(
     ego_nets = extract_subgraphs(
         graphs.to("cpu"), hops=hops, identifiers=1, labels="none", progress=progress
     )
-    subgraphs = _with_labels(_branch_out(ego_nets, kinds), kinds, progress)
+    subgraphs = attach_labels(_branch_out(ego_nets, kinds), kinds, progress)
     if cache_dir is not None:
         cache.write(file, subgraphs)
     return subgraphs if subgraphs.device == graphs.device else subgraphs.to(graphs.device)
@@ -124,48 +122,3 @@ def _branch_out(ego_nets: Subgraphs, kinds: tuple[str, ...]) -> Subgraphs:
         branch_to_pair=first[kept].to(kind),
         branch_to_tip=tip.to(kind),
     )
-
-
-def _with_labels(subgraphs: Subgraphs, kinds: tuple[str, ...], progress: bool) -> Subgraphs:
-    assert subgraphs.branch_to_tip is not None
-    columns = []
-    if "identity" in kinds:
-        identity = torch.zeros(subgraphs.num_rows, 1, dtype=torch.uint8)
-        rank = subgraphs.row_of_branch - subgraphs.row_ptr[subgraphs.branch_to_pair]
-        identity[subgraphs.row_ptr[subgraphs.branch_to_tip] + rank] = 3
-        identity[subgraphs.row_of_branch] = 2
-        identity[subgraphs.row_of_root] = 1  # last: a path may stand still
-        columns.append(identity)
-    if "spd" in kinds or "spd_pred" in kinds:
-        columns.append(_distances(subgraphs, "spd_pred" in kinds, progress))
-    return dataclasses.replace(
-        subgraphs,
-        label_kinds=kinds,
-        label_sizes=label_sizes(kinds, subgraphs.hops, 3),
-        labels=torch.cat(columns, dim=1) if columns else None,
-    )
-
-
-def _distances(subgraphs: Subgraphs, predecessors: bool, progress: bool) -> Tensor:
-    from i2gnn.subgraphs import path_kernels
-
-    assert subgraphs.branch_to_tip is not None
-    columns = torch.empty(subgraphs.num_rows, 6 if predecessors else 3, dtype=torch.uint8)
-    arrays = (
-        subgraphs.pair_ptr,
-        subgraphs.branch_ptr,
-        subgraphs.branch_to_pair,
-        subgraphs.branch_to_tip,
-        subgraphs.link_ptr,
-        subgraphs.link_to_pair,
-        subgraphs.row_ptr,
-        columns,
-    )
-    run_chunks(
-        path_kernels.label_path_distances,
-        subgraphs.num_nodes,
-        (predecessors, *(array.numpy() for array in arrays)),
-        weights=(subgraphs.pair_count.long() * subgraphs.branch_count).numpy(),
-        description="measuring distances" if progress else "",
-    )
-    return columns

@@ -13,6 +13,7 @@ from i2gnn.subgraphs import (
     as_subgraphs,
     extract_subgraphs,
 )
+from i2gnn.subgraphs.labels import attach_labels
 from i2gnn.subgraphs.paths import extract_paths
 from tests.helpers import random_graphs
 from tests.named_graphs import awkward, cycle, path, store
@@ -57,6 +58,14 @@ def test_rows_and_distances_are_those_of_networkx(graphs, hops):
                 assert subgraphs.labels[row].tolist() == [mark, *away]
     assert subgraphs.label_sizes == (4, hops + 2, hops + 3, hops + 4)
     assert (subgraphs.labels < torch.tensor(subgraphs.label_sizes)).all()
+
+
+def test_labels_can_be_attached_later():
+    graphs = random_graphs(4, seed=1, nodes=(1, 8))
+    labelled = extract_paths(graphs, hops=2, labels="identity+spd_pred")
+    later = attach_labels(extract_paths(graphs, hops=2, labels="none"), ("identity", "spd_pred"))
+    assert torch.equal(later.labels, labelled.labels)
+    assert later.label_sizes == labelled.label_sizes
 
 
 def test_second_columns_mark_nodes_with_two_ways_to_get_there():
