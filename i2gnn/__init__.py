@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from i2gnn.graphs import GraphStore
     from i2gnn.models import I2GNN, I3GNN, MPNN, StreamedModel, SubgraphMPNN
     from i2gnn.subgraphs import BranchedEgoNets, Subgraphs, count_subgraphs, extract_subgraphs
-    from i2gnn.training import predict
+    from i2gnn.training import TrainedModel, fit, predict
 
 __all__ = [
     "I2GNN",
@@ -22,9 +22,11 @@ __all__ = [
     "StreamedModel",
     "SubgraphMPNN",
     "Subgraphs",
+    "TrainedModel",
     "count",
     "count_subgraphs",
     "extract_subgraphs",
+    "fit",
     "predict",
 ]
 
@@ -40,6 +42,7 @@ PACKAGES = (
     "nn",
     "ops",
     "paper",
+    "refinement",
     "report",
     "subgraphs",
     "training",
@@ -60,6 +63,8 @@ __getattr__ = lazy_attributes(
         "Subgraphs": "i2gnn.subgraphs",
         "count_subgraphs": "i2gnn.subgraphs",
         "extract_subgraphs": "i2gnn.subgraphs",
+        "TrainedModel": "i2gnn.training",
+        "fit": "i2gnn.training",
         "predict": "i2gnn.training",
     }
     | {package: f"i2gnn.{package}" for package in PACKAGES},

@@ -35,6 +35,8 @@ def test_what_is_not_needed_is_not_imported(code, unwanted):
 
 def test_packages_are_attributes():
     assert i2gnn.subgraphs.BranchedEgoNets is i2gnn.BranchedEgoNets
+    folders = {path.parent.name for path in (REPOSITORY / "i2gnn").glob("*/__init__.py")}
+    assert set(i2gnn.PACKAGES) == folders - {"cli"}
     with pytest.raises(AttributeError, match="module 'i2gnn' has no attribute 'nothing'"):
         i2gnn.nothing  # noqa: B018
 

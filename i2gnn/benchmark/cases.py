@@ -9,7 +9,8 @@ import torch
 
 from i2gnn.benchmark.settings import BenchmarkSettings
 from i2gnn.data import DataFile, generate_counting, load_counting, locate
-from i2gnn.errors import InputError
+from i2gnn.data.counting import FILE as COUNTING_FILE
+from i2gnn.data.download import is_present
 from i2gnn.graphs import GraphStore, RawGraphs
 from i2gnn.models import I2GNN
 from i2gnn.models.i2gnn import ZINC_OPTIONS
@@ -93,20 +94,17 @@ def counting_graphs(
 
     Their targets are the 6-cycles at every node.
     """
-    try:
-        graphs = load_counting(["cycle6"], root=root).graphs
-    except InputError:
+    if not is_present(COUNTING_FILE, root):
         return generate_counting(number, ["cycle6"]).graphs, "generated"
+    graphs = load_counting(["cycle6"], root=root).graphs
     return _first(graphs, number), "the paper's synthetic set"
 
 
 def molecules(number: int, root: str | os.PathLike[str] | None = None) -> tuple[GraphStore, str]:
     """The first validation molecules of ZINC-12k, or molecule-like graphs if they are not there."""
-    try:
-        path = locate(ZINC_FILE, root)
-    except InputError:
+    if not is_present(ZINC_FILE, root):
         return generate_molecules(number), "generated, molecule-like"
-    with np.load(path, allow_pickle=False) as file:
+    with np.load(locate(ZINC_FILE, root), allow_pickle=False) as file:
         raw = RawGraphs(
             num_nodes=np.diff(file["node_ptr"]),
             num_edges=np.diff(file["edge_ptr"]),

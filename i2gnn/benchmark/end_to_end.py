@@ -9,9 +9,8 @@ from typing import Any
 from i2gnn.benchmark.processes import in_new_process
 from i2gnn.benchmark.records import Log, Record
 from i2gnn.benchmark.settings import BenchmarkSettings
-from i2gnn.data import locate
 from i2gnn.data.counting import FILE
-from i2gnn.errors import InputError
+from i2gnn.data.download import is_present
 from i2gnn.training import DataConfig, ModelConfig, RunConfig, TrainingConfig, train
 
 __all__ = ["record_training", "training_run"]
@@ -52,11 +51,9 @@ def training_run(settings: BenchmarkSettings, epochs: int, graphs: int = 5000) -
         epochs: How many.
         graphs: How many to generate where the paper's are not found.
     """
-    try:
-        locate(FILE, settings.data_root)
+    data = DataConfig(name="synthetic", targets=("cycle6",), count=graphs)
+    if is_present(FILE, settings.data_root):
         data = DataConfig(name="counting", targets=("cycle6",))
-    except InputError:
-        data = DataConfig(name="synthetic", targets=("cycle6",), count=graphs)
     config = RunConfig(
         data=data,
         model=ModelConfig(num_layers=settings.layers, hidden_channels=settings.width, hops=3),

@@ -23,7 +23,7 @@ Constants from the literature on this model, not measured here.
 def ours_ms(
     graphs: GraphStore, hops: int, labels: str, identifiers: int = 2, rounds: int = 5
 ) -> float:
-    """Milliseconds per graph: two identifiers, labels, all threads."""
+    """Milliseconds per graph of our extraction with its labels, on all threads."""
 
     def work() -> object:
         return extract_subgraphs(graphs, hops=hops, identifiers=identifiers, labels=labels)

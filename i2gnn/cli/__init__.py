@@ -1,1 +1,1 @@
-"""TODO."""
+"""The command line: one module for each command, which parses, calls the library and prints."""

@@ -20,7 +20,7 @@ COMMANDS = ("demo", "train", "count", "distinguish", "probe", "models", "bench",
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command; returns 0 when done, 1 on failure, 2 on wrong use."""
+    """Runs one command; returns 0 when done, 1 on failure, 2 on wrong use, 130 after Ctrl-C."""
     parser = argparse.ArgumentParser(prog="i2gnn", description="Graph neural networks that count.")
     parser.add_argument("--version", action="version", version=f"i2gnn {i2gnn.__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")

@@ -11,7 +11,7 @@ from i2gnn.errors import InputError
 from i2gnn.files import atomic_path
 from i2gnn.progress import progress_bar
 
-__all__ = ["DataFile", "data_folder", "fetch", "locate"]
+__all__ = ["DataFile", "data_folder", "fetch", "is_present", "locate"]
 
 BLOCK = 1 << 20
 
@@ -39,6 +39,11 @@ def data_folder(root: str | os.PathLike[str] | None = None) -> Path:
         return Path(root).expanduser()
     cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     return Path(cache).expanduser() / "i2gnn"
+
+
+def is_present(file: DataFile, root: str | os.PathLike[str] | None = None) -> bool:
+    """Whether a data file lies under the root, whatever its content."""
+    return (data_folder(root) / file.path).is_file()
 
 
 def locate(

@@ -1,6 +1,6 @@
 """What exact tests and our own models do on the probe's questions: the scale of its answers.
 
-Verdicts of exact tests are facts and are kept here; `tests/expressiveness/test_references.py`
+Verdicts of exact tests are facts and are kept here; `tests/expressiveness/test_probe.py`
 computes them again. Errors of our models in the study of counting are measurements.
 """
 

@@ -104,7 +104,9 @@ def read_edge_table(
     called = {name.strip().lower(): name for name in names}
     columns = [name for name in ("graph", "source", "target") if name in called]
     chosen = [called[name] for name in columns]
+    first = 1
     if not isinstance(source, pd.DataFrame):
+        first = 2  # below the header
         source = pd.read_csv(source, sep=separator, usecols=chosen, low_memory=False)
     frame = source[chosen].set_axis(columns, axis=1)
     values = frame.apply(pd.to_numeric, errors="coerce").to_numpy(dtype=np.float64)
@@ -112,7 +114,7 @@ def read_edge_table(
     good = np.isfinite(values).all(axis=1) & (values >= 0).all(axis=1)
     good &= (np.floor(values) == values).all(axis=1)
     for row in np.flatnonzero(~good):
-        complain(int(row) + 2, f"{frame.iloc[row].to_dict()}: expected node numbers, from 0")
+        complain(int(row) + first, f"{frame.iloc[row].to_dict()}: expected node numbers, from 0")
     whole = values[good].astype(np.int64)
     if "graph" not in columns:
         return [0], _one_graph(whole)

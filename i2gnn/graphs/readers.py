@@ -181,10 +181,15 @@ def _table(path: Path, column: str | None, report: Report) -> Iterator[Block]:
             rows = _smiles_rows(file, names.index(wanted), separator, report)
             yield from _molecules(rows, report, file)
             return
+    yield _edges(path, names, separator, report)
+
+
+def _edges(table: Any, names: list[str], separator: str, report: Report) -> Block:
+    """The graphs of a table of edges."""
     numbers, raw = read_edge_table(
-        path, names, separator, lambda line, why: report(Problem(0, line, why))
+        table, names, separator, lambda line, why: report(Problem(0, line, why))
     )
-    yield _whole(raw, numbers)
+    return _whole(raw, numbers)
 
 
 def _smiles_column(names: list[str], column: str | None) -> str | None:
@@ -242,8 +247,7 @@ def _parquet(path: Path, column: str | None, report: Report) -> Iterator[Block]:
     if wanted is None:
         columns = [c for c in names if c.strip().lower() in ("graph", "source", "target")]
         frame = file.read(columns=columns).to_pandas()
-        numbers, raw = read_edge_table(frame, columns, ",", lambda line, why: None)
-        yield _whole(raw, numbers)
+        yield _edges(frame, columns, ",", report)
         return
 
     def rows() -> Iterator[tuple[int, int, str]]:

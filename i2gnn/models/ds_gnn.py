@@ -34,7 +34,7 @@ class DSGNN(IdentifierGNN):
         hidden_channels: Width D of all states.
         num_layers: Number T of message-passing layers.
         out_channels: Number of outputs per node, edge or graph.
-        conv: Layer: "gin", "gine", "gated", "graph" or "nn".
+        conv: Layer, a key of `CONVS` or a subclass of `Conv`.
         labels: "identity" marks the deleted node; "none" does not.
         norm: "batch" normalises over the rows after every layer and inside the MLPs of convs.
         residual: Whether each layer adds its input.

@@ -47,7 +47,7 @@ class GNNAKPlus(EgoNetNetwork):
         num_layers: Number of layers, each with its own inner network.
         inner_layers: Message-passing layers inside the ego-nets, per layer.
         out_channels: Number of outputs per node, edge or graph.
-        conv: Message passing inside the ego-nets: "gin", "gine", "graph", "gated" or "nn".
+        conv: Message passing inside the ego-nets, a key of `CONVS` or a subclass of `Conv`.
         hops: Radius K of the ego-nets.
         label_channels: Width of the embedding of distances.
         combine: "concat" as above, or "sum" of the three encodings, then W_f.
@@ -235,7 +235,7 @@ class GNNAKPlain(EgoNetNetwork):
         hidden_channels: Width D of all states.
         num_layers: Number T of message-passing layers.
         out_channels: Number of outputs per node, edge or graph.
-        conv: Message passing inside the ego-nets: "gated", "gin", "gine", "graph" or "nn".
+        conv: Message passing inside the ego-nets, a key of `CONVS` or a subclass of `Conv`.
         hops: Radius K of the ego-nets.
         labels: Label kinds joined by "+".
         shared_labels: Whether a distance and its second column, of "spd_pred", have one table of

@@ -34,7 +34,7 @@ class GSN(MPNN):
         num_layers: Number T of message-passing layers.
         out_channels: Number of outputs per node, edge or graph.
         structures: What the columns count, by the names that `i2gnn.count` knows.
-        conv: Layer: "gine", "gin", "gated", "graph" or "nn".
+        conv: Layer, a key of `CONVS` or a subclass of `Conv`.
         norm: "batch" normalises over the nodes after every layer and inside the MLPs of convs.
         residual: Whether each layer adds its input.
         dropout: Probability of a zero after each layer.

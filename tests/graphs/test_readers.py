@@ -69,6 +69,10 @@ def test_parquet(tmp_path: Path) -> None:
     assert [p.record for p in problems] == [1]
     pd.DataFrame({"source": [0, 1], "target": [1, 2]}).to_parquet(path)
     assert read(path)[0][0].store.num_edges == 4
+    pd.DataFrame({"source": [0, -1, 1], "target": [1, 2, 2]}).to_parquet(path)
+    (block,), problems = read(path)
+    assert block.store.num_edges == 4
+    assert [p.line for p in problems] == [2]
 
 
 def test_graph6_and_sparse6(tmp_path: Path) -> None:
