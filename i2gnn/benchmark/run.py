@@ -96,7 +96,7 @@ class _CaseRun:
         self._notify(f"{self.case.name}: {text}")
 
     def run(self) -> None:
-        """All of them."""
+        """Makes all measurements of the case."""
         self.preprocessing()
         self.roofline()
         self.agreement()

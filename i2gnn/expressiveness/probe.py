@@ -12,9 +12,10 @@ from i2gnn.errors import InputError
 from i2gnn.expressiveness.datasets import PAIR_SETS, PairSet, load_pairs
 from i2gnn.expressiveness.separation import GAINS, SEPARATED, TIED, separate, strong_options
 from i2gnn.expressiveness.study import COUNTS, PARTLY, Learnt, StudySettings, in_words, study
-from i2gnn.expressiveness.subjects import Factory, NodeOrGraph, load_subject
+from i2gnn.expressiveness.subjects import Factory, load_subject
 from i2gnn.expressiveness.verdicts import Verdicts
 from i2gnn.models import REGISTRY
+from i2gnn.refinement.rounds import NodeOrGraph
 from i2gnn.training.environment import resolve_device
 from i2gnn.training.record import hardware, versions
 

@@ -26,11 +26,12 @@ from torch import Tensor, nn
 from i2gnn.expressiveness.datasets import PairSet
 from i2gnn.expressiveness.pairs import join
 from i2gnn.expressiveness.relabel import relabel
-from i2gnn.expressiveness.subjects import NodeOrGraph, Subject, default_dtype, embed
+from i2gnn.expressiveness.subjects import Subject, default_dtype, embed
 from i2gnn.expressiveness.verdicts import Verdict, Verdicts
 from i2gnn.graphs.store import GraphStore
 from i2gnn.models import REGISTRY
 from i2gnn.parallel import run_chunks
+from i2gnn.refinement.rounds import NodeOrGraph
 
 __all__ = [
     "GAINS",
@@ -66,7 +67,8 @@ STRONG: Mapping[str, Any] = MappingProxyType(
 """Arguments of our models, of those that have them, under which little is lost."""
 
 STRONG_OF: Mapping[str, Mapping[str, Any]] = MappingProxyType({"ppgn": {"num_layers": 3}})
-"""Where they are others: in products of products small differences are lost the sooner."""
+"""Arguments of single models that differ from `STRONG`: in products of products small differences
+are lost the sooner."""
 
 
 def strong_options(name: str) -> dict[str, Any]:

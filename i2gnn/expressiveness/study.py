@@ -25,9 +25,10 @@ from torch_geometric.data import Batch
 from i2gnn.counting import count
 from i2gnn.data import Splits, generate_graphs
 from i2gnn.errors import InputError
-from i2gnn.expressiveness.subjects import NodeOrGraph, Subject, load_subject, outputs
+from i2gnn.expressiveness.subjects import Subject, load_subject, outputs
 from i2gnn.graphs.store import GraphStore
 from i2gnn.models import Network
+from i2gnn.refinement.rounds import NodeOrGraph
 from i2gnn.training import OptimizerConfig, ScheduleConfig, TrainingConfig, fit
 
 __all__ = ["BASE", "COUNTS", "PARTLY", "STRUCTURES", "Learnt", "StudySettings", "in_words", "study"]

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -30,11 +30,11 @@ from torch_geometric.data import Batch, Data
 from i2gnn.errors import InputError
 from i2gnn.graphs.store import GraphStore
 from i2gnn.models import REGISTRY, Network
+from i2gnn.refinement.rounds import NodeOrGraph
 
 __all__ = ["Factory", "Subject", "default_dtype", "embed", "load_subject", "outputs", "to_pyg"]
 
 Factory = Callable[..., nn.Module]
-NodeOrGraph = Literal["node", "graph"]
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ def raw_from_pyg(graphs: Iterable["Data"], level: Level | None = None) -> RawGra
         for number, (part, target) in enumerate(zip(parts, targets, strict=True)):
             lengths = {"node": part.num_nodes[0], "edge": part.num_edges[0], "graph": 1}
             _check_rows("y", target, int(lengths[level]), level, f"graph {number}")
-    y = _joined(targets, "y", lambda g: f"graph {g}")
+    y = _joined(targets, "y")
     return concatenate(parts, y=y, level=level if y is not None else None)
 
 
@@ -213,20 +213,20 @@ def concatenate(
         num_nodes=np.concatenate([p.num_nodes for p in parts]) if parts else no_counts,
         num_edges=np.concatenate([p.num_edges for p in parts]) if parts else no_counts,
         edges=np.concatenate([p.edges for p in parts] or [np.empty((0, 2), dtype=np.int64)]),
-        x=_joined([p.x for p in parts], "x", lambda g: f"graph {g}"),
-        edge_attr=_joined([p.edge_attr for p in parts], "edge_attr", lambda g: f"graph {g}"),
+        x=_joined([p.x for p in parts], "x"),
+        edge_attr=_joined([p.edge_attr for p in parts], "edge_attr"),
         y=y,
         level=level,
     )
 
 
-def _joined(values: Sequence[Array | None], name: str, where: Any) -> Array | None:
+def _joined(values: Sequence[Array | None], name: str) -> Array | None:
     present = [value for value in values if value is not None]
     if not present:
         return None
     if len(present) < len(values):
         missing = next(g for g, value in enumerate(values) if value is None)
-        raise InputError(f"{where(missing)} has no {name}, others have; give it to all or to none")
+        raise InputError(f"graph {missing} has no {name}, others have; give it to all or to none")
     widths = {value.shape[1:] for value in present}
     if len(widths) > 1:
         raise InputError(f"{name} has different widths: {sorted(widths)}")

@@ -235,7 +235,7 @@ def read_parts(
 def read_part(
     h: Tensor, subgraphs: Subgraphs, part: Part = "nodes", reduce: Reduce = "sum"
 ) -> Tensor:
-    """One of them."""
+    """One part of `read_parts`: [R, D] to [B, D]."""
     if part == "nodes":
         return pool_nodes(h, subgraphs, reduce)
     found = h.index_select(0, rows_read(subgraphs, part))

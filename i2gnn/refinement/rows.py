@@ -90,7 +90,7 @@ class RowRefinement:
             self.colors, self.num_colors = combine(self.colors, of_node)
 
     def is_stable(self) -> bool:
-        """Yes: all names are exact."""
+        """Always true: colours are exact, so that equal numbers of them mean equal partitions."""
         return True
 
     def read(self, level: NodeOrGraph) -> Ints:

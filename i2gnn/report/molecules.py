@@ -20,13 +20,12 @@ __all__ = ["MoleculeDrawing", "draw_molecule"]
 WIDTH, HEIGHT, CAPTION = 260, 220, 22
 
 
-def draw_molecule(smiles: str, values: Sequence[int], width: int = WIDTH) -> str:
+def draw_molecule(smiles: str, values: Sequence[int]) -> str:
     """One molecule as SVG: atoms with a count are orange, the more the darker, and numbered.
 
     Args:
         smiles: The molecule.
         values: One number per atom, in the order of RDKit.
-        width: Width in pixels.
     """
     from rdkit import Chem
     from rdkit.Chem.Draw import rdMolDraw2D
@@ -41,7 +40,7 @@ def draw_molecule(smiles: str, values: Sequence[int], width: int = WIDTH) -> str
             molecule.GetAtomWithIdx(atom).SetProp("atomNote", str(value))
             strength = 0.25 + 0.75 * value / most
             colours[atom] = (1.0, 1.0 - 0.45 * strength, 1.0 - 0.9 * strength)
-    drawer = rdMolDraw2D.MolDraw2DSVG(width, HEIGHT)
+    drawer = rdMolDraw2D.MolDraw2DSVG(WIDTH, HEIGHT)
     rdMolDraw2D.PrepareAndDrawMolecule(
         drawer, molecule, highlightAtoms=list(colours), highlightAtomColors=colours
     )

@@ -50,7 +50,7 @@ class Construction:
 
     @property
     def name(self) -> str:
-        """Of the substructure, as in `i2gnn.count`."""
+        """Name of the substructure, as in `i2gnn.count`."""
         return self.pattern.name
 
     def count(self, graphs: Any) -> Tensor:

@@ -165,7 +165,7 @@ class _Term:
         return max((self._rounds(top, None) for top in self.tops), default=0)
 
     def homomorphisms(self, rows: Rows) -> Tensor:
-        """Of Q with its first held node at i, or else its top, [N]."""
+        """Number of homomorphisms of Q with its first held node at i, or else its top, [N]."""
         factors = [rows.over_nodes(self._sum_up(rows, top, None)) for top in self.tops]
         if self.held:
             # An isolated root has no branch that a node could be mapped to.

@@ -69,7 +69,7 @@ class FusedLayer(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        """The same backwards."""
+        """Runs the pieces' gradients, the last one first."""
         gather, perceptron, mix, norm = ctx.pieces
         grad = grad.contiguous()
         rows, finish, of_norm = norm.backward(grad)

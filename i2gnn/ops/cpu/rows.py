@@ -66,7 +66,7 @@ class Labels:
 
     @property
     def width(self) -> int:
-        """Of the embeddings."""
+        """Width of the embeddings."""
         return int(self.table.shape[1])
 
     def write(self, s: Slice, out: Array, stride: int, column: int = 0) -> None:

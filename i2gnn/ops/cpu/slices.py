@@ -44,7 +44,7 @@ class Slice(NamedTuple):
 
     @property
     def rows(self) -> slice:
-        """For indexing."""
+        """The rows, to index a tensor with."""
         return slice(self.start, self.stop)
 
 

@@ -28,11 +28,11 @@ __all__ = ["cell_blocks"]
 MULTIPLE = 8
 """Rows are filled up with zeros, which stay zeros, to a multiple of 16 bytes."""
 Layers = Sequence[tuple[Tensor, Tensor]]
-"""Of each linear layer its weight and its bias."""
+"""Weight and bias of each linear layer."""
 Item = TypeVar("Item")
 
 ROWS, CHANNELS = 32, 64
-"""Of a tile of `pass_back_kernel`."""
+"""Rows and channels of a tile of `pass_back_kernel`."""
 
 
 def cell_blocks(

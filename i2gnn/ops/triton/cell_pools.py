@@ -14,7 +14,7 @@ __all__ = ["pool_cells", "spread_to_cells"]
 TOGETHER = 16
 """Cells of a row, and as many of a column, that are read at once."""
 ROWS, CHANNELS = 32, 64
-"""Of a tile of `spread_kernel`."""
+"""Rows and channels of a tile of `spread_kernel`."""
 
 
 def pool_cells(z: Tensor, cells: Cells, width: int) -> Tensor:

@@ -19,9 +19,9 @@ from i2gnn.ops.triton.launch import blocks, kernel, launch
 __all__ = ["multiply_cells", "product_of_cells", "tiles_of_cells"]
 
 ROWS, COLUMNS = 4, 4
-"""Of a tile."""
+"""Rows and columns of a tile."""
 THREADS = 32
-"""Of a program."""
+"""Threads of a program."""
 
 
 def tiles_of_cells(sizes: Tensor) -> Tensor:

@@ -36,7 +36,7 @@ def fits_gated_stack(table: Tensor, subgraphs: Subgraphs) -> bool:
 
 
 def fits_gated_layer(h: Tensor, subgraphs: Subgraphs, then: Projection | None = None) -> bool:
-    """The same of a layer on rows, whose projection must keep the width."""
+    """Whether the kernels can take a layer on rows; its projection must keep the width."""
     table = h[:0] if then is None else then.table
     return table.shape[1] == h.shape[1] and fits_gated_stack(table, subgraphs)
 

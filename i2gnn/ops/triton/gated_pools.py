@@ -19,7 +19,7 @@ __all__ = ["fits_gated_pools", "gated_pools"]
 MAX_CODES = 64
 """Rows of a table of gates, whose gradients a program keeps."""
 ROWS, WIDTH = 32, 64
-"""Of a tile of the gradient."""
+"""Rows and width of a tile of the gradient."""
 
 
 def fits_gated_pools(table: Tensor) -> bool:

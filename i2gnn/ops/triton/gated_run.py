@@ -178,7 +178,7 @@ class GatedRun:
         )
 
     def weights(self, t: int) -> tuple[Tensor, ...]:
-        """Of layer t."""
+        """Weights and biases of layer t, of messages and of states."""
         at = t - self.before
         return self.message[at], self.state[at], self.message_bias[t], self.state_bias[t]
 
@@ -250,7 +250,7 @@ class StackRun(GatedRun):
         return found.masked_fill(kind < self.kinds[0], -1) if self.kinds[0] else found
 
     def weights(self, t: int) -> tuple[Tensor, ...]:
-        """Of layer t."""
+        """Weights and biases of layer t, of messages and of states."""
         if t > 0:
             return super().weights(t)
         return *self.label_weights, self.message_bias[0], self.state_bias[0]

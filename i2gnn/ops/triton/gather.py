@@ -17,7 +17,8 @@ __all__ = ["Gather"]
 NUMBERS, WARPS = 1024, 2
 """Numbers of a tile of the gather, and warps that share it."""
 GRAD_NUMBERS, GRAD_WARPS, GRAD_PROGRAMS = 512, 1, 16
-"""The same for its gradient, and programs on a processor; with many types, tiles are smaller."""
+"""Numbers and warps of a tile of the gather's gradient, and programs on a processor; with many
+types, tiles are smaller."""
 
 
 class Gather:

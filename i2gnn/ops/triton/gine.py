@@ -96,7 +96,7 @@ class FusedLayers(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        """The same backwards.
+        """Runs the gradients, last layer first.
 
         Gradients by rows follow from each other; those by weights come beside, and may take until
         the norm and the mix of the next layer are through.

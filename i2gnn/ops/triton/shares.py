@@ -16,7 +16,8 @@ FEW_IN_FLIGHT = tl.constexpr(128)
 TOGETHER = 128
 """Shares that `sum_shares_kernel` reads together."""
 COLUMNS, MANY = (16, 64), 8192
-"""Of how many numbers: where there are few of them, of so few that all processors have some."""
+"""Columns that a program of `sum_shares_kernel` adds up: with fewer than `MANY` in all the first
+number, so that all processors have some, else the second."""
 
 
 def programs_on(device: torch.device, per_processor: int = 1) -> int:
