@@ -128,6 +128,7 @@ def count(
     """
     store = GraphStore.from_any(
         graphs,
+        targets=False,
         symmetrize=symmetrize,
         drop_duplicates=drop_duplicates,
         drop_self_loops=drop_self_loops,

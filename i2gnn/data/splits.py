@@ -15,7 +15,7 @@ __all__ = ["Splits"]
 
 @dataclass(frozen=True)
 class Splits:
-    """Three disjoint sets of graph indices, each an int64 tensor.
+    """Three disjoint sets of graph indices, each an int64 tensor; masks become such.
 
     Example:
         >>> splits = Splits.random(10, (0.3, 0.2, 0.5), seed=0)
@@ -29,7 +29,8 @@ class Splits:
 
     def __post_init__(self) -> None:
         for part in fields(self):  # lists and arrays are fine, too
-            indices = torch.as_tensor(getattr(self, part.name), dtype=torch.int64)
+            indices = torch.as_tensor(getattr(self, part.name))
+            indices = indices.nonzero()[:, 0] if indices.dtype == torch.bool else indices.long()
             object.__setattr__(self, part.name, indices)
 
     @classmethod

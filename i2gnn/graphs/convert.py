@@ -72,19 +72,21 @@ def raw_from_edge_lists(
     )
 
 
-def raw_from_pyg(graphs: Iterable["Data"], level: Level | None = None) -> RawGraphs:
-    """Reads PyG's `Data`; the level of `y` is inferred from its length unless given."""
+def raw_from_pyg(
+    graphs: Iterable["Data"], level: Level | None = None, targets: bool = True
+) -> RawGraphs:
+    """Reads PyG's `Data`; the level of `y`, if wanted, is inferred from its length unless given."""
     graphs = [part for data in graphs for part in _single_graphs(data)]
     parts = [_pyg_graph(data, f"graph {number}") for number, data in enumerate(graphs)]
-    targets = [_numpy(data.y) for data in graphs]
-    if any(y is not None for y in targets):
-        level = level or _infer_level(graphs, targets)
+    found = [_numpy(data.y) if targets else None for data in graphs]
+    if any(y is not None for y in found):
+        level = level or _infer_level(graphs, found)
         if level == "graph":
-            targets = [None if y is None else y.reshape(1, -1) for y in targets]
-        for number, (part, target) in enumerate(zip(parts, targets, strict=True)):
+            found = [None if y is None else y.reshape(1, -1) for y in found]
+        for number, (part, target) in enumerate(zip(parts, found, strict=True)):
             lengths = {"node": part.num_nodes[0], "edge": part.num_edges[0], "graph": 1}
             _check_rows("y", target, int(lengths[level]), level, f"graph {number}")
-    y = _joined(targets, "y")
+    y = _joined(found, "y")
     return concatenate(parts, y=y, level=level if y is not None else None)
 
 

@@ -213,7 +213,7 @@ class FlatStore:
         """
         from i2gnn.graphs.assemble import select  # which builds on this file
 
-        return select(self, self._graph_indices(indices))
+        return select(self, self.graph_indices(indices))
 
     @cached_property
     def ranges(self) -> tuple[Tensor, Tensor]:
@@ -235,7 +235,8 @@ class FlatStore:
                 "a batch of fixed shape, whose sizes are on the device, is no data set"
             )
 
-    def _graph_indices(self, indices: Tensor | Iterable[int]) -> Tensor:
+    def graph_indices(self, indices: Tensor | Iterable[int]) -> Tensor:
+        """Numbers of graphs, given as such or as a mask over all of them, on the CPU."""
         if not isinstance(indices, Tensor):
             listed = np.asarray(indices if isinstance(indices, np.ndarray) else list(indices))
             indices = torch.as_tensor(listed if len(listed) else listed.astype(np.int64))

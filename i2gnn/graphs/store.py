@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 import torch
 from torch import Tensor
+from torch.utils.data import Dataset
 
 from i2gnn.errors import InputError
 from i2gnn.graphs import convert
@@ -108,14 +109,19 @@ class GraphStore(FlatStore):
         graphs: "Data | Iterable[Data]",
         *,
         level: Level | None = None,
+        targets: bool = True,
         symmetrize: bool = False,
         drop_duplicates: bool = False,
         drop_self_loops: bool = False,
     ) -> Self:
-        """Builds graphs from PyG's `Data`: `x`, `edge_index`, `edge_attr` and `y`."""
+        """Builds graphs from PyG's `Data`, or data sets: `x`, `edge_index`, `edge_attr` and `y`.
+
+        The level of `y` is inferred from its length, unless it is given or `targets` is False.
+        """
+        graphs = _listed(graphs)
         graphs = [graphs] if hasattr(graphs, "edge_index") else graphs
         return cls.from_raw(
-            convert.raw_from_pyg(graphs, level),
+            convert.raw_from_pyg(graphs, level, targets),
             symmetrize=symmetrize,
             drop_duplicates=drop_duplicates,
             drop_self_loops=drop_self_loops,
@@ -176,17 +182,21 @@ class GraphStore(FlatStore):
         cls,
         graphs: Any,
         *,
+        targets: bool = True,
         symmetrize: bool = False,
         drop_duplicates: bool = False,
         drop_self_loops: bool = False,
     ) -> "GraphStore":
         """A store as it is; PyG's or networkx graphs or SMILES, one or many, as a store.
 
+        With `targets=False` what PyG's graphs have as `y` is left out, whatever it belongs to.
+
         Raises:
             InputError: Something else.
         """
         if isinstance(graphs, GraphStore):
             return graphs
+        graphs = _listed(graphs)
         one = isinstance(graphs, str) or hasattr(graphs, "edge_index") or hasattr(graphs, "adj")
         several = [graphs] if one else list(graphs) if isinstance(graphs, Iterable) else []
         if several and all(isinstance(graph, str) for graph in several):
@@ -194,6 +204,7 @@ class GraphStore(FlatStore):
         if several and all(hasattr(graph, "edge_index") for graph in several):
             return cls.from_pyg(
                 several,
+                targets=targets,
                 symmetrize=symmetrize,
                 drop_duplicates=drop_duplicates,
                 drop_self_loops=drop_self_loops,
@@ -313,6 +324,13 @@ class GraphStore(FlatStore):
                 at = f"@{self.level}" if name == "y" else ""
                 parts.append(f"{name}=[{', '.join(map(str, tensor.shape))}]{at}")
         return f"{type(self).__name__}({', '.join(parts)})"
+
+
+def _listed(graphs: Any) -> Any:
+    """The items of a PyTorch data set, as PyG's are, and anything else as it is."""
+    if isinstance(graphs, Dataset):
+        return [graphs[g] for g in range(len(graphs))]  # type: ignore[arg-type]
+    return graphs
 
 
 def _plural(axis: str) -> str:

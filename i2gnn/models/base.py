@@ -64,6 +64,12 @@ class Network(nn.Module):
         }
 
     @property
+    def reads_edges(self) -> bool:
+        """Whether the model was built to read features of edges."""
+        found = (module for module in self.modules() if isinstance(module, FeatureEncoder))
+        return any(encoder.what == "edge" for encoder in found)
+
+    @property
     def dtype(self) -> torch.dtype:
         """Floating-point type of the parameters."""
         return next(self.parameters()).dtype

@@ -145,4 +145,4 @@ def _fuse(
 def _keeps_rows_apart(layer: Layer) -> bool:
     """Whether rows meet in sums over links alone, so that it need not know which are spare."""
     apart = layer.mix is None and isinstance(layer.norm, nn.Identity)
-    return apart and isinstance(layer.conv, GatedGraph | ProductConv)
+    return apart and (layer.conv.computes(GatedGraph) or layer.conv.computes(ProductConv))

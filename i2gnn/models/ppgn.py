@@ -98,6 +98,11 @@ class PPGN(Network):
         result: Tensor = self.head(read[self.level](z, graphs, cells))
         return result
 
+    @property
+    def reads_edges(self) -> bool:
+        """Whether the model was built to read features of edges."""
+        return self.start_widths[2] > 0
+
     def extract(
         self,
         graphs: GraphStore,

@@ -297,7 +297,7 @@ def joins_roots(model: IdentifierGNN) -> str | None:
     if "context" in model.parts:
         return "reads the context of nodes from the subgraphs of other roots"
     for name, module in model.named_modules():
-        if isinstance(module, MixNodeStates | VirtualNode):
+        if isinstance(module, MixNodeStates | VirtualNode) or getattr(module, "joins_roots", False):
             return f"joins the subgraphs of different roots in {name}"
         if isinstance(module, nn.modules.batchnorm._BatchNorm) and (
             module.training or not module.track_running_stats

@@ -43,12 +43,16 @@ class Conv(nn.Module):
         has_mlp: Whether an MLP follows the messages, whose width and normalisation are options.
         tells_root: Whether messages are read through `sent`, so that the root's may have a weight
             of their own; ID-GNN takes no other layers.
+        joins_roots: Whether a row's result depends on more than the subgraph it is in, such as the
+            degrees of nodes in the whole graph, or a mean over all rows. Such a layer can neither
+            be streamed under a memory budget nor run on distinct nodes alone.
     """
 
     needs_edge_attr = False
     tells_root = False
     has_mlp = False
     ends_in_activation = False
+    joins_roots = False
 
     root_weight: nn.Parameter | None
 
@@ -95,6 +99,13 @@ class Conv(nn.Module):
     def fused(self, edge_attr: Tensor | None) -> tuple[ops.GINELayer, Tensor | None] | None:
         """The layer as an op takes it, and the types of edges; None where that is not possible."""
         return None
+
+    def computes(self, kind: type["Conv"]) -> bool:
+        """Whether this layer is of a class, or of a subclass that leaves alone what it computes."""
+        return isinstance(self, kind) and all(
+            getattr(type(self), name, None) is getattr(kind, name, None)
+            for name in ("forward", "update", "sent", "weights")
+        )
 
     def extra_repr(self) -> str:
         """Widths."""
@@ -154,7 +165,7 @@ class GIN(SumConv):
 
     def fused(self, edge_attr: Tensor | None) -> tuple[ops.GINELayer, Tensor | None] | None:
         """The layer as an op takes it."""
-        weights = mlp_weights(self.mlp)
+        weights = mlp_weights(self.mlp) if self.computes(GIN) else None
         if self.root_weight is not None or weights is None:
             return None
         return ops.GINELayer(self.eps, weights), None
@@ -213,7 +224,7 @@ class GINE(Conv):
 
     def fused(self, edge_attr: Tensor | None) -> tuple[ops.GINELayer, Tensor | None] | None:
         """The layer as an op takes it, and the types of edges, if types are all they have."""
-        weights = mlp_weights(self.mlp)
+        weights = mlp_weights(self.mlp) if self.computes(GINE) else None
         if self.root_weight is not None or weights is None:
             return None
         table, edge_type = self.edge.as_table(_require(edge_attr, self))
@@ -419,6 +430,8 @@ def make_conv(
             f"unknown conv {conv!r}; expected one of {', '.join(CONVS)}, or a subclass of Conv"
         )
     kind = CONVS[conv] if isinstance(conv, str) else conv
+    if not (isinstance(kind, type) and issubclass(kind, Conv)):
+        raise ValueError(f"conv is {kind!r}; expected a key of CONVS or a subclass of Conv")
     options: dict[str, Any] = {}
     if kind.needs_edge_attr:
         if edge_channels < 1 and not edge_types:

@@ -144,7 +144,7 @@ class Layer(nn.Module):
         """The conv, if the layer is a gated conv of equal messages and nothing else."""
         extras = (self.concat, self.mix, self.activation, self.dropout, self.residual)
         plain = not any(extras) and isinstance(self.norm, nn.Identity)
-        if not plain or not isinstance(self.conv, GatedGraph):
+        if not plain or not isinstance(self.conv, GatedGraph) or not self.conv.computes(GatedGraph):
             return None
         return self.conv if self.conv.root_weight is None else None
 

@@ -46,12 +46,19 @@ def mlp_of_parts(mlp: nn.Sequential, parts: Sequence[Tensor]) -> Tensor:
 
 
 def mlp_weights(mlp: nn.Sequential) -> ops.Perceptron | None:
-    """The weights of an MLP with one hidden layer, for an op; None if that cannot take its norm."""
-    first, *between, _, last = mlp
-    assert isinstance(first, nn.Linear) and isinstance(last, nn.Linear)
+    """The weights of an MLP with one hidden layer and a ReLU, for an op; None if it is another.
+
+    Modules may have been replaced by others, and norms may be of a kind that ops do not know.
+    """
+    first, *between, activation, last = mlp
+    if not (isinstance(first, nn.Linear) and isinstance(last, nn.Linear)):
+        return None
+    if type(activation) is not nn.ReLU or len(between) > 1:
+        return None
     norm = None
     if between:
-        assert isinstance(between[0], BatchNorm)
+        if not isinstance(between[0], BatchNorm):
+            return None
         norm = between[0].state()
         if norm is None:
             return None

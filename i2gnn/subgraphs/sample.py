@@ -60,6 +60,8 @@ def select_branches(subgraphs: Subgraphs, chosen: Tensor) -> Subgraphs:
     """
     if subgraphs.identifiers != 2:
         raise ValueError(f"branches are edges only with 2 identifiers, not {subgraphs.identifiers}")
+    if not subgraphs.complete:
+        raise ValueError("some nodes are no roots; branches are chosen among those of all nodes")
     if subgraphs.branch_weight is not None:
         raise ValueError("these branches are a sample already; select from all branches")
     device, root = subgraphs.device, subgraphs.branch_to_root

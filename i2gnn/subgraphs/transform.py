@@ -90,9 +90,14 @@ def _reordered(data: Data, graphs: GraphStore) -> dict[str, Any]:
     """The attributes of the graph, those of edges in the order of the store."""
     if data.edge_index is None:
         return dict(data.to_dict())
-    source, target = data.edge_index
+    source, target = data.edge_index.long()
     order = torch.argsort(target * graphs.num_nodes + source)
-    return {
-        key: value[order] if key != "edge_index" and data.is_edge_attr(key) else value
-        for key, value in data.to_dict().items()
-    }
+    # What belongs to edges PyG can only tell by its length; `y` has a level.
+    kept: dict[str, Any] = dict(data.to_dict())
+    moved = {key for key in kept if data.is_edge_attr(key)} - {"edge_index", "y"}
+    return kept | {key: _permuted(kept[key], order) for key in moved}
+
+
+def _permuted(values: Any, order: torch.Tensor) -> Any:
+    """Values, of which there may be a list, in another order."""
+    return [values[k] for k in order.tolist()] if isinstance(values, list) else values[order]

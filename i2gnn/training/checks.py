@@ -10,6 +10,7 @@ from i2gnn.data.splits import Splits
 from i2gnn.errors import InputError
 from i2gnn.graphs import GraphStore
 from i2gnn.graphs.assemble import has_kernel
+from i2gnn.models.base import Network
 from i2gnn.models.network import IdentifierGNN
 from i2gnn.models.stream import StreamedModel, joins_roots
 from i2gnn.ops import uses_reference
@@ -63,6 +64,8 @@ def _check_distinct(model: nn.Module, data: GraphStore, config: TrainingConfig) 
     """One node can stand for another where each has its own subgraphs and its own output."""
     if config.memory_budget is not None:
         raise InputError("distinct nodes are found among all subgraphs; a memory_budget has some")
+    if config.branches is not None:
+        raise InputError("distinct nodes have all of their branches; branches would draw some")
     if data.level != "node":
         raise InputError(f"distinct nodes have targets at nodes; the level is {data.level}")
     problem: str | None = "has no subgraphs"
@@ -73,12 +76,17 @@ def _check_distinct(model: nn.Module, data: GraphStore, config: TrainingConfig) 
 
 
 def warn_of_features(model: nn.Module, data: GraphStore) -> None:
-    """Tells of features of nodes that a model of ours was not built to read."""
+    """Tells of features of nodes and edges that a model of ours was not built to read."""
     if data.x is not None and getattr(model, "encode_nodes", data) is None:
         log.warning(
             "the graphs have %d features a node, and the model reads none; its in_channels and "
             "node_types say how many there are",
             data.x.shape[1],
+        )
+    if data.edge_attr is not None and isinstance(model, Network) and not model.reads_edges:
+        log.warning(
+            "the graphs have %d features an edge, and the model reads none; conv gine does",
+            data.edge_attr.shape[1],
         )
 
 
@@ -106,6 +114,8 @@ def _check_classes(y: Tensor, config: TrainingConfig) -> None:
     """Targets of a classification are classes, and are not judged as numbers."""
     if config.loss == "ce" and config.metric not in ("auto", "accuracy"):
         raise InputError(f"loss ce gives classes; metric is {config.metric}, expected accuracy")
+    if config.loss == "ce" and y.shape[1] != 1:
+        raise InputError(f"loss ce gives one class a row; the targets have {y.shape[1]} columns")
     known = y[~y.isnan()] if y.is_floating_point() else y
     whole = bool((known % 1 == 0).all()) and int(known.min()) >= 0
     if not whole or (config.loss == "bce" and int(known.max()) > 1):

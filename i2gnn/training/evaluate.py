@@ -143,8 +143,4 @@ def _device(model: nn.Module) -> torch.device:
 
 
 def _chosen(data: GraphStore, indices: Tensor | Iterable[int] | None) -> Tensor:
-    if indices is None:
-        return torch.arange(len(data))
-    if isinstance(indices, Tensor):
-        return indices.cpu()
-    return torch.as_tensor(list(indices), dtype=torch.int64)
+    return torch.arange(len(data)) if indices is None else data.graph_indices(indices)

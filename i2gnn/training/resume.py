@@ -26,9 +26,10 @@ FREE = {
 
 
 def digest_data(data: GraphStore, splits: Splits) -> str:
-    """A digest of the sizes of the graphs, their targets and their split."""
+    """A digest of the graphs, their features, their targets and their split."""
     digest = hashlib.sha256()
-    for tensor in (data.sizes["node"], data.sizes["edge"], data.y, *vars(splits).values()):
+    graphs = data.sizes["node"], data.degree, data.neighbor, data.x, data.edge_attr, data.y
+    for tensor in (*graphs, *vars(splits).values()):
         if tensor is not None:
             digest.update(f"{tensor.dtype}{tuple(tensor.shape)}".encode())
             digest.update(tensor.cpu().contiguous().view(torch.uint8).numpy().data)

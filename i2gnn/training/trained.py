@@ -57,18 +57,35 @@ class TrainedModel:
         scaling = Scaling(**checkpoint.scaling)
         return cls(model.eval().to(resolve_device(device)), scaling, tuple(targets))
 
-    def predict(self, graphs: Any, **options: Any) -> Tensor:
+    def predict(
+        self,
+        graphs: Any,
+        *,
+        symmetrize: bool = False,
+        drop_duplicates: bool = False,
+        drop_self_loops: bool = False,
+        **options: Any,
+    ) -> Tensor:
         """Predicts targets in their own units.
 
         Args:
             graphs: A `GraphStore`, or PyG, networkx or SMILES graphs: one or a list. Their
-                features must be those of the training graphs.
+                features must be those of the training graphs; targets are not read.
+            symmetrize: Whether edges in one direction count as both.
+            drop_duplicates: Whether repeated edges count as one.
+            drop_self_loops: Whether edges from a node to itself are left out.
             **options: Those of `i2gnn.training.predict`: batch_size, memory_budget, progress.
 
         Shapes:
             returns: [N | E | G, T].
         """
-        store = GraphStore.from_any(graphs)
+        store = GraphStore.from_any(
+            graphs,
+            targets=False,
+            symmetrize=symmetrize,
+            drop_duplicates=drop_duplicates,
+            drop_self_loops=drop_self_loops,
+        )
         if options.get("memory_budget") is None:
             store = self.model.extract(store)
         return predict(self.model, store, scaling=self.scaling, **options)

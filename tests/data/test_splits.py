@@ -35,3 +35,9 @@ def test_the_first_of_each_part_keep_their_proportions() -> None:
         part = getattr(small, name)
         assert len(part) == size
         assert torch.equal(chosen[part], getattr(splits, name)[:size])
+
+
+def test_masks_are_indices() -> None:
+    train = torch.tensor([True, False, True, False])
+    splits = Splits(train, [False, True, False, False], [3])
+    assert [part.tolist() for part in vars(splits).values()] == [[0, 2], [1], [3]]

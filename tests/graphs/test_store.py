@@ -4,9 +4,9 @@ import networkx
 import numpy as np
 import pytest
 import torch
-from torch_geometric.data import Data
+from torch_geometric.data import Data, InMemoryDataset
 
-from i2gnn import GraphStore, InputError, Subgraphs, extract_subgraphs
+from i2gnn import GraphStore, InputError, Subgraphs, count, extract_subgraphs
 from i2gnn.files import save_tensors
 from i2gnn.graphs.convert import ATOM_FEATURES, BOND_FEATURES
 from tests.helpers import random_graphs
@@ -234,6 +234,26 @@ def test_from_pyg_takes_a_batch_apart():
 
     data = Data(edge_index=TRIANGLE, num_nodes=3, y=torch.tensor([1.0]))
     assert len(GraphStore.from_pyg(Batch.from_data_list([data] * 3), level="graph")) == 3
+
+
+def test_data_sets_of_pyg():
+    """PyG's data sets in memory have an `edge_index` themselves, of all graphs."""
+
+    class Graphs(InMemoryDataset):
+        def __init__(self, graphs):
+            super().__init__()
+            self.data, self.slices = self.collate(graphs)
+
+    edge_index = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+    graphs = [Data(edge_index=edge_index, num_nodes=n, y=torch.zeros(1)) for n in (3, 4)]
+    for store in (GraphStore.from_pyg(Graphs(graphs)), GraphStore.from_any(Graphs(graphs))):
+        assert store.sizes["node"].tolist() == [3, 4]
+    assert count(Graphs(graphs)[1:], "path2", level="graph").values.tolist() == [[1]]
+
+
+def test_counts_need_no_level():
+    unclear = Data(edge_index=torch.tensor([[0, 1], [1, 0]]), num_nodes=2, y=torch.zeros(2))
+    assert count(unclear, "path2", level="graph").values.tolist() == [[0]]
 
 
 def test_from_smiles_wants_one_target_per_molecule():

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch_geometric import nn as pyg
 
-from i2gnn import extract_subgraphs, ops
+from i2gnn import I2GNN, extract_subgraphs, ops
 from i2gnn.nn import CONVS, GIN, GINE, GatedGraph, GraphConv, NNConv, ProductConv, make_conv
 from tests.helpers import assert_permutation_equivariant, random_graphs
 
@@ -147,7 +147,45 @@ def test_edge_types_are_one_hot_features(name):
     )
 
 
+class Halved(GIN):
+    def update(self, h, message):
+        return super().update(h, message / 2)
+
+
+class Negative(GatedGraph):
+    def forward(self, h, subgraphs, edge_attr=None, z=None, then=None):
+        return -super().forward(h, subgraphs, edge_attr, z, then)
+
+
+@pytest.mark.parametrize("conv", [Halved, Negative])
+def test_what_a_subclass_computes_is_not_fused_away(conv):
+    """In float32, where the kernels of its base would run."""
+    model = I2GNN(hops=2, num_layers=2, hidden_channels=8, conv=conv)
+    data = model.extract(random_graphs(4, seed=2))
+    found = model(data)
+    with ops.backend("reference"):
+        torch.testing.assert_close(found, model(data), rtol=1e-4, atol=1e-5)
+    plain = I2GNN(hops=2, num_layers=2, hidden_channels=8, conv=conv.__base__)
+    plain.load_state_dict(model.state_dict())
+    assert not torch.allclose(found, plain(data), atol=1e-3)
+    assert not model.layers[0].conv.computes(conv.__base__)
+
+
+def test_another_activation_is_not_fused_away():
+    model = I2GNN(hops=2, num_layers=2, hidden_channels=8, conv="gin")
+    data = model.extract(random_graphs(4, seed=2))
+    before = model(data)
+    for layer in model.layers:
+        layer.conv.mlp[1] = torch.nn.Tanh()
+    found = model(data)
+    assert not torch.allclose(found, before, atol=1e-3)
+    with ops.backend("reference"):
+        torch.testing.assert_close(found, model(data), rtol=1e-4, atol=1e-5)
+
+
 def test_wrong_use_is_named(graphs):
+    with pytest.raises(ValueError, match="expected a key of CONVS or a subclass of Conv"):
+        make_conv(pyg.GINConv, 4, 4)
     with pytest.raises(ValueError, match="unknown conv 'gat'; expected one of gin, gine"):
         make_conv("gat", 4, 4)
     with pytest.raises(ValueError, match="'gine' uses edge features; pass edge_channels"):

@@ -46,6 +46,28 @@ def test_both_routes_give_the_same_batch_and_the_same_output(model, identifiers,
     assert torch.equal(network(collated), network(batch))
 
 
+def test_only_what_belongs_to_edges_is_sorted_with_them():
+    """Of four directed edges there may be four targets of the graph; PyG tells them by length."""
+    edge_index = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+    names = ["0-1", "1-0", "1-2", "2-1"]
+    data = Data(edge_index=edge_index, num_nodes=3, y=torch.arange(4.0)[None], names=names)
+    found = BranchedEgoNets(hops=1, level="graph")(data)
+    assert found.y.tolist() == [[0, 1, 2, 3]]
+    assert found.names == [f"{i}-{k}" for i, k in found.edge_index.t().tolist()]
+    flat = Data(edge_index=edge_index, num_nodes=3, y=torch.arange(4.0))
+    assert BranchedEgoNets(hops=1, level="graph")(flat).y.tolist() == [0, 1, 2, 3]
+
+
+def test_edge_attributes_of_a_large_graph_with_short_indices():
+    nodes = torch.arange(50_000)
+    pairs = torch.stack([nodes[:-1], nodes[1:]])
+    edge_index = torch.cat([pairs, pairs.flip(0)], dim=1)
+    weight = edge_index[0] * 3 + edge_index[1]
+    data = Data(edge_index=edge_index.int(), num_nodes=len(nodes), edge_weight=weight)
+    found = BranchedEgoNets(hops=1, identifiers=0, labels="none")(data)
+    assert torch.equal(found.edge_weight, found.edge_index[0] * 3 + found.edge_index[1])
+
+
 def test_forked_workers_can_transform():
     class Graphs(torch.utils.data.Dataset):
         def __init__(self):

@@ -9,6 +9,7 @@ import torch
 from i2gnn import GraphStore, extract_subgraphs
 from i2gnn.errors import InputError
 from i2gnn.models import I2GNN, I3GNN, IDGNN, MPNN, SubgraphMPNN
+from i2gnn.nn import GIN
 from i2gnn.subgraphs import Subgraphs
 from i2gnn.training import TrainingConfig, evaluate, fit
 from i2gnn.training.distinct import Distinct, with_kinds
@@ -154,6 +155,12 @@ def test_awkward_graphs_and_classes() -> None:
     assert result.test is None and 0 <= result.validation <= 1
 
 
+class ByDegree(GIN):
+    """A layer that looks past its subgraph, and says so."""
+
+    joins_roots = True
+
+
 @pytest.mark.parametrize(
     ("make", "level", "words"),
     [
@@ -162,6 +169,7 @@ def test_awkward_graphs_and_classes() -> None:
         (lambda: make_model(readout="nodes+context"), "node", "reads the context"),
         (lambda: make_model(conv="gin", node_states=True), "node", "joins the subgraphs"),
         (lambda: make_model(conv="gin", norm="batch"), "node", "normalises over the rows"),
+        (lambda: make_model(conv=ByDegree), "node", "joins the subgraphs"),
         (lambda: make_model(labels="spd+resistance"), "node", "real numbers"),
         (lambda: make_model(labels="resistance"), "node", "real numbers"),
     ],
@@ -177,6 +185,8 @@ def test_what_cannot_be_run_by_kinds(make: Any, level: str, words: str) -> None:
 def test_kinds_need_all_subgraphs() -> None:
     with pytest.raises(InputError, match="among all subgraphs"):
         fit(make_model(), small_graphs(), split(), config(memory_budget="1GB"), progress=False)
+    with pytest.raises(InputError, match="have all of their branches"):
+        fit(make_model(), small_graphs(), split(), config(branches=1), progress=False)
 
 
 def test_kinds_go_with_the_subgraphs() -> None:

@@ -18,6 +18,11 @@ def test_predictions_follow_the_indices() -> None:
     assert torch.allclose(found, expected)
     assert len(predict(model, data)) == data.num_nodes
     assert len(predict(model, data, [])) == 0
+    mask = torch.zeros(len(data), dtype=torch.bool)
+    mask[[2, 5]] = True
+    expected = predict(model, data, [2, 5])
+    for given in (mask, mask.numpy(), mask.tolist()):
+        assert torch.equal(predict(model, data, given, batch_size=2), expected)
 
 
 def test_evaluate_compares_with_the_targets() -> None:

@@ -44,6 +44,9 @@ def test_resume_refuses_other_data(tmp_path: Path) -> None:
     swapped = Splits(first.val, first.train, first.test)
     with pytest.raises(InputError, match="targets or their split differ; is the data the same"):
         fit(make_model(), stars(), swapped, config(), run_dir=tmp_path, resume=True)
+    turned = dataclasses.replace(stars(), neighbor=stars().neighbor.flip(0))
+    with pytest.raises(InputError, match="is the data the same"):
+        fit(make_model(), turned, first, config(), run_dir=tmp_path, resume=True)
     with pytest.raises(InputError, match="the run has 6 epochs; expected at most 4"):
         fit(make_model(), stars(), first, config(epochs=4), run_dir=tmp_path, resume=True)
 

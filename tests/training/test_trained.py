@@ -1,6 +1,7 @@
 import networkx
 import pytest
 import torch
+from torch_geometric.data import Data
 
 from i2gnn.errors import InputError
 from i2gnn.training import RunConfig, TrainedModel, fit, predict, train
@@ -29,6 +30,12 @@ def test_a_trained_model_predicts_as_it_was_tested(tmp_path):
     streamed = trained.predict(test, memory_budget="1GB")
     torch.testing.assert_close(streamed, prediction, rtol=1e-4, atol=1e-5)
     assert trained.predict([networkx.path_graph(3), networkx.path_graph(2)]).shape == (5, 3)
+    # Targets are not read, so that it does not matter whose they are.
+    edge_index = torch.tensor([[0, 1], [1, 0]])
+    unclear = Data(edge_index=edge_index, num_nodes=2, y=torch.zeros(2))
+    assert trained.predict(unclear).shape == (2, 3)
+    directed = Data(edge_index=edge_index[:, :1], num_nodes=2)
+    assert torch.equal(trained.predict(directed, symmetrize=True), trained.predict(unclear))
 
 
 def test_a_model_of_ones_own_cannot_be_built_from_its_run(tmp_path):
@@ -48,6 +55,8 @@ def test_features_that_are_not_read_are_told(caplog):
     blind = i2gnn.I2GNN(hops=1, num_layers=1, hidden_channels=4, level="graph")
     fit(blind, blind.extract(graphs), splits, config(epochs=1), progress=False)
     assert "the graphs have 9 features a node, and the model reads none" in caplog.text
+    bonds = graphs.edge_attr.shape[1]
+    assert f"the graphs have {bonds} features an edge, and the model reads none" in caplog.text
     with pytest.raises(TypeError, match=r"as model.extract\(graphs\) makes them"):
         predict(blind, graphs)
     caplog.clear()
