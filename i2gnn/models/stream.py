@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 
 from i2gnn.errors import InputError
 from i2gnn.graphs.store import GraphStore
@@ -15,6 +14,7 @@ from i2gnn.memory import available_memory, parse_size
 from i2gnn.models.cost import working_set
 from i2gnn.models.network import IdentifierGNN
 from i2gnn.nn import MixNodeStates, VirtualNode
+from i2gnn.ops.autograd import once_differentiable
 from i2gnn.progress import Advance, progress_bar
 from i2gnn.subgraphs import Subgraphs
 from i2gnn.subgraphs.neighborhood import no_places

@@ -4,8 +4,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
+from i2gnn.ops.autograd import once_differentiable
 from i2gnn.ops.cpu import kernels
 from i2gnn.ops.reference import Reduce
 from i2gnn.parallel import chunks_for, run_chunks

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from i2gnn.ops import reference
+from i2gnn.ops.autograd import once_differentiable
 from i2gnn.ops.cpu.aggregate import add_links
 from i2gnn.ops.cpu.cell import Cell, Room, Workspace
 from i2gnn.ops.cpu.slices import Links, Slice, cut, fits_whole_roots, label_codes, run_slices

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
+from i2gnn.ops.autograd import once_differentiable
 from i2gnn.ops.cpu import gine_kernels as kernels
 from i2gnn.ops.cpu.mix import Mix
 from i2gnn.ops.cpu.norm import Affine, Norm, affine

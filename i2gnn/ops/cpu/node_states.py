@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
+from i2gnn.ops.autograd import once_differentiable
 from i2gnn.ops.cpu import gine_kernels as kernels
 from i2gnn.ops.cpu.rows import Labels, flat, longest, slices_of
 from i2gnn.ops.cpu.slices import Slice, run_slices

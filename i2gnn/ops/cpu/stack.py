@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
+from i2gnn.ops.autograd import once_differentiable
 from i2gnn.ops.cpu import kernels
 from i2gnn.ops.cpu.cell import Cell, Matrix, Room, Workspace
 from i2gnn.ops.cpu.gated import gru_update

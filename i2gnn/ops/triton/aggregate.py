@@ -5,8 +5,8 @@ from typing import Any
 import torch
 import triton
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
+from i2gnn.ops.autograd import once_differentiable
 from i2gnn.ops.triton import aggregate_kernels as kernels
 from i2gnn.ops.triton.launch import blocks, launch, tile_for
 from i2gnn.ops.triton.lookup import lookup

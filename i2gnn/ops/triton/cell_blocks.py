@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 import torch
 import triton.language as tl
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 from torch.nn.functional import pad
 
+from i2gnn.ops.autograd import once_differentiable
 from i2gnn.ops.cells import Cells
 from i2gnn.ops.triton.cell_pools import pool_cells, spread_to_cells
 from i2gnn.ops.triton.cells import product_of_cells

@@ -11,9 +11,9 @@ from typing import Any
 import torch
 import triton.language as tl
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from i2gnn.graphs.flat import offsets, owners
+from i2gnn.ops.autograd import once_differentiable
 from i2gnn.ops.triton.launch import blocks, kernel, launch
 
 __all__ = ["multiply_cells", "product_of_cells", "tiles_of_cells"]

@@ -12,9 +12,9 @@ from typing import Any
 import torch
 import triton
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 from torch.nn.functional import pad
 
+from i2gnn.ops.autograd import once_differentiable
 from i2gnn.ops.reference import GRUWeights, Part, Projection, read_part
 from i2gnn.ops.triton.aggregate import sum_links
 from i2gnn.ops.triton.gated_run import GatedRun, StackRun

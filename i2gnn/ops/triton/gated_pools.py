@@ -6,8 +6,8 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
+from i2gnn.ops.autograd import once_differentiable
 from i2gnn.ops.triton.launch import blocks, kernel, launch, tile_for
 from i2gnn.ops.triton.pool import tile_of_group
 from i2gnn.ops.triton.shares import programs_on, sum_shares

@@ -17,8 +17,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
+from i2gnn.ops.autograd import once_differentiable
 from i2gnn.ops.reference import GINELayer, tensors_of
 from i2gnn.ops.triton.aggregate import MAX_TYPES
 from i2gnn.ops.triton.gather import Gather

@@ -6,9 +6,9 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from i2gnn.ops import reference
+from i2gnn.ops.autograd import once_differentiable
 from i2gnn.ops.triton.launch import blocks, kernel, launch, tile_for
 from i2gnn.ops.triton.tiles import load_rows, store_rows, tile_indices
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
+from i2gnn.ops.autograd import once_differentiable
 from i2gnn.ops.reference import LabelEmbedding
 from i2gnn.ops.triton import mix_kernels as kernels
 from i2gnn.ops.triton.launch import blocks, launch

@@ -4,9 +4,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from i2gnn.graphs.store import GraphStore
+from i2gnn.ops.autograd import once_differentiable
 from i2gnn.ops.reference import Reduce, takes_mean
 from i2gnn.ops.triton import pool_kernels as kernels
 from i2gnn.ops.triton.launch import blocks, launch, tile_for

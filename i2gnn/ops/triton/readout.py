@@ -5,8 +5,8 @@ from typing import Any
 import torch
 import triton.language as tl
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
+from i2gnn.ops.autograd import once_differentiable
 from i2gnn.ops.triton.launch import blocks, kernel, launch, tile_for
 from i2gnn.ops.triton.tiles import load_rows, locate_rows, store_rows, tile_indices
 from i2gnn.subgraphs.structure import Subgraphs
