@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
 import yaml
 from markupsafe import Markup
 
 from i2gnn.data import CountingData, Splits, generate_counting
 from i2gnn.files import write_atomically
 from i2gnn.graphs import GraphStore
+from i2gnn.numerics import seeded
 from i2gnn.report import figures
 from i2gnn.report.page import write_page
 from i2gnn.training import (
@@ -152,8 +152,7 @@ def _train(
         ),
         data.graphs,
     )
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(settings.seed)
+    with seeded(settings.seed):
         model = build_model(network)
     subgraphs = model.extract(data.graphs)
     training = settings.training()
