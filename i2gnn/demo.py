@@ -25,11 +25,11 @@ from i2gnn.training import (
     TrainingConfig,
     build_model,
     fit,
-    predict,
 )
 from i2gnn.training.environment import resolve_device
 from i2gnn.training.record import make_record
 from i2gnn.training.run import network_of
+from i2gnn.training.targets import first_target
 
 __all__ = ["CONTENDERS", "Demo", "DemoSettings", "Run", "run_demo"]
 
@@ -169,7 +169,6 @@ def _train(
         progress=progress,
         description=f"training {title}",
     )
-    predicted = predict(model, subgraphs, data.splits.test, scaling=result.scaling)
     record = make_record(
         result,
         dataset=data.name,
@@ -183,7 +182,8 @@ def _train(
         preset="demo",
         deviations=["smaller data, width and budget than the paper's", "one seed"],
     )
-    return Run(name, title, identifiers, result, _column(predicted), record)
+    assert result.prediction is not None
+    return Run(name, title, identifiers, result, first_target(result.prediction), record)
 
 
 def _page(
@@ -192,7 +192,8 @@ def _page(
     """What the template needs."""
     lowest = min(run.test for run in runs)
     test = data.graphs.batch(data.splits.test)
-    target = _column(test.y)
+    assert test.y is not None
+    target = first_target(test.y)
     predictions = {run.title: run.prediction for run in runs}
     drawn, nodes = _typical_graph(test, target)
     deviation = float(runs[0].result.scaling.unit[0])
@@ -246,8 +247,3 @@ def _typical_graph(test: GraphStore, target: npt.NDArray[np.float64]) -> tuple[G
     readable = [r for r in ranges if 12 <= r[1] - r[0] <= 20] or ranges
     low, high = sorted(readable, key=lambda r: target[r[0] : r[1]].mean())[len(readable) // 2]
     return test.batch([ranges.index((low, high))]), slice(low, high)
-
-
-def _column(values: Any) -> npt.NDArray[np.float64]:
-    column: npt.NDArray[np.float64] = values[:, 0].double().cpu().numpy()
-    return column
