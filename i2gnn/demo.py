@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
 import yaml
 from markupsafe import Markup
 
 from i2gnn.data import CountingData, Splits, generate_counting
 from i2gnn.files import write_atomically
 from i2gnn.graphs import GraphStore
+from i2gnn.numerics import seeded
 from i2gnn.report import figures
 from i2gnn.report.page import write_page
 from i2gnn.training import (
@@ -25,11 +25,11 @@ from i2gnn.training import (
     TrainingConfig,
     build_model,
     fit,
-    predict,
 )
 from i2gnn.training.environment import resolve_device
 from i2gnn.training.record import make_record
 from i2gnn.training.run import network_of
+from i2gnn.training.targets import first_target
 
 __all__ = ["CONTENDERS", "Demo", "DemoSettings", "Run", "run_demo"]
 
@@ -152,8 +152,7 @@ def _train(
         ),
         data.graphs,
     )
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(settings.seed)
+    with seeded(settings.seed):
         model = build_model(network)
     subgraphs = model.extract(data.graphs)
     training = settings.training()
@@ -170,7 +169,6 @@ def _train(
         progress=progress,
         description=f"training {title}",
     )
-    predicted = predict(model, subgraphs, data.splits.test, scaling=result.scaling)
     record = make_record(
         result,
         dataset=data.name,
@@ -184,7 +182,8 @@ def _train(
         preset="demo",
         deviations=["smaller data, width and budget than the paper's", "one seed"],
     )
-    return Run(name, title, identifiers, result, _column(predicted), record)
+    assert result.prediction is not None
+    return Run(name, title, identifiers, result, first_target(result.prediction), record)
 
 
 def _page(
@@ -193,7 +192,8 @@ def _page(
     """What the template needs."""
     lowest = min(run.test for run in runs)
     test = data.graphs.batch(data.splits.test)
-    target = _column(test.y)
+    assert test.y is not None
+    target = first_target(test.y)
     predictions = {run.title: run.prediction for run in runs}
     drawn, nodes = _typical_graph(test, target)
     deviation = float(runs[0].result.scaling.unit[0])
@@ -247,8 +247,3 @@ def _typical_graph(test: GraphStore, target: npt.NDArray[np.float64]) -> tuple[G
     readable = [r for r in ranges if 12 <= r[1] - r[0] <= 20] or ranges
     low, high = sorted(readable, key=lambda r: target[r[0] : r[1]].mean())[len(readable) // 2]
     return test.batch([ranges.index((low, high))]), slice(low, high)
-
-
-def _column(values: Any) -> npt.NDArray[np.float64]:
-    column: npt.NDArray[np.float64] = values[:, 0].double().cpu().numpy()
-    return column

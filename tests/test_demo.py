@@ -52,7 +52,7 @@ def test_demo_writes_one_page_that_needs_nothing_else(finished):
 def test_demo_again_does_not_train_again(finished, capsys, monkeypatch):
     folder, arguments = finished
     before = json.loads((folder / "results.json").read_text())
-    monkeypatch.setattr("i2gnn.training.loop._Run.train_epoch", None)  # would fail if called
+    monkeypatch.setattr("i2gnn.training.epochs.Epochs.train", None)  # would fail if called
     assert main([*arguments, "--device", "cpu", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == before
 

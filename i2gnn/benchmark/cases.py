@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import torch
 
 from i2gnn.benchmark.settings import BenchmarkSettings
 from i2gnn.data import DataFile, generate_counting, load_counting, locate
@@ -14,6 +13,7 @@ from i2gnn.data.download import is_present
 from i2gnn.graphs import GraphStore, RawGraphs
 from i2gnn.models import I2GNN
 from i2gnn.models.i2gnn import ZINC_OPTIONS
+from i2gnn.numerics import seeded
 from i2gnn.subgraphs import Subgraphs
 from i2gnn.training.targets import Scaling
 
@@ -62,8 +62,7 @@ def make_case(name: CaseName, settings: BenchmarkSettings, graphs: int | None = 
     """
     number = settings.graphs_per_epoch if graphs is None else graphs
     sizes: dict[str, Any] = {"num_layers": settings.layers, "hidden_channels": settings.width}
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(settings.seed)
+    with seeded(settings.seed):
         if name == "counting":
             store, source = counting_graphs(number, settings.data_root)
             model = I2GNN(hops=3, **sizes)

@@ -6,8 +6,9 @@ from typing import TypeVar
 from i2gnn.benchmark.cases import Case, CaseName, make_case
 from i2gnn.benchmark.formulations import Captured, Formulation, FormulationName
 from i2gnn.benchmark.memory import peak_growth
-from i2gnn.benchmark.settings import BenchmarkSettings, MeasurementSettings, matmul_precision
+from i2gnn.benchmark.settings import BenchmarkSettings, MeasurementSettings
 from i2gnn.benchmark.timing import alternate
+from i2gnn.numerics import matmul_precision
 
 __all__ = ["measure_captured", "measure_memory", "ready", "ready_captured", "time_works"]
 

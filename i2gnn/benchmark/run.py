@@ -21,8 +21,9 @@ from i2gnn.benchmark.preprocessing import PUBLISHED_MS, ours_ms, rooted_ego_nets
 from i2gnn.benchmark.processes import in_new_process
 from i2gnn.benchmark.records import Log, Record
 from i2gnn.benchmark.roofline import Ceilings, batch_sizes, measure_ceilings, stages_of, work_of
-from i2gnn.benchmark.settings import BenchmarkSettings, matmul_precision
+from i2gnn.benchmark.settings import BenchmarkSettings
 from i2gnn.benchmark.timing import alternate
+from i2gnn.numerics import matmul_precision
 
 __all__ = ["run_benchmark"]
 

@@ -1,7 +1,5 @@
 """What a benchmark runs on, and how often."""
 
-import contextlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,7 +8,7 @@ import torch
 from i2gnn.errors import InputError
 from i2gnn.training.environment import resolve_device
 
-__all__ = ["BenchmarkSettings", "MeasurementSettings", "matmul_precision"]
+__all__ = ["BenchmarkSettings", "MeasurementSettings"]
 
 Precision = Literal["tf32", "float32"]
 
@@ -99,14 +97,3 @@ def _check_positive(settings: MeasurementSettings, *names: str) -> None:
         value = getattr(settings, name)
         if value is not None and value < 1:
             raise InputError(f"{name} is {value}; expected at least 1")
-
-
-@contextlib.contextmanager
-def matmul_precision(precision: Precision) -> Iterator[None]:
-    """Sets the precision of float32 products inside a `with` block."""
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before)

@@ -28,6 +28,7 @@ from i2gnn.errors import InputError
 from i2gnn.expressiveness.subjects import Subject, load_subject, outputs
 from i2gnn.graphs.store import GraphStore
 from i2gnn.models import Network
+from i2gnn.numerics import seeded
 from i2gnn.refinement.rounds import NodeOrGraph
 from i2gnn.training import OptimizerConfig, ScheduleConfig, TrainingConfig, fit
 
@@ -227,8 +228,7 @@ def _learner(
     else:
         find = _Collected(subject, model, graphs)
         data = find.numbered(graphs)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with seeded(seed):
         head = nn.Identity() if width == targets else nn.Linear(width, targets)
     return _Learner(model, head, find, level), data
 

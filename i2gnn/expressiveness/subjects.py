@@ -30,6 +30,7 @@ from torch_geometric.data import Batch, Data
 from i2gnn.errors import InputError
 from i2gnn.graphs.store import GraphStore
 from i2gnn.models import REGISTRY, Network
+from i2gnn.numerics import seeded
 from i2gnn.refinement.rounds import NodeOrGraph
 
 __all__ = ["Factory", "Subject", "default_dtype", "embed", "load_subject", "outputs", "to_pyg"]
@@ -87,8 +88,7 @@ class Subject:
         wanted = {"level": level, "out_channels": out_channels} | self._sizes(graphs)
         given = {name: value for name, value in wanted.items() if name in self._arguments}
         given |= self.options
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
+        with seeded(seed):
             try:
                 model = self.factory(**given)
             except (TypeError, ValueError) as error:

@@ -13,10 +13,11 @@ from i2gnn.benchmark.cases import counting_graphs
 from i2gnn.benchmark.measure import time_works
 from i2gnn.benchmark.memory import peak_growth
 from i2gnn.benchmark.processes import in_new_process
-from i2gnn.benchmark.settings import MeasurementSettings, matmul_precision
+from i2gnn.benchmark.settings import MeasurementSettings
 from i2gnn.graphs import GraphStore
 from i2gnn.models import REGISTRY
 from i2gnn.models.registry import count_parameters, count_published
+from i2gnn.numerics import matmul_precision, seeded
 from i2gnn.paper.theory import Theory, count_theory
 from i2gnn.progress import progress_bar
 from i2gnn.training.record import hardware, versions
@@ -135,8 +136,7 @@ class Inference:
 
     def __init__(self, name: str, settings: MeasurementSettings, graphs: GraphStore) -> None:
         self.entry = REGISTRY[name]
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(settings.seed)
+        with seeded(settings.seed):
             model = self.entry.build()
         self.model = model.eval().to(settings.where)
         self.batch = model.extract(graphs).to(settings.where)

@@ -10,10 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
 import torch
-from torch import Tensor
 
 from i2gnn.data import Splits
 from i2gnn.files import write_atomically
@@ -25,6 +22,7 @@ from i2gnn.training.loop import CHECKPOINT
 from i2gnn.training.record import bin_errors, make_record
 from i2gnn.training.run import Prepared, prepare
 from i2gnn.training.sources import Sources
+from i2gnn.training.targets import first_target
 
 __all__ = ["Event", "Notify", "RunSettings", "Runner", "State", "state_of"]
 
@@ -196,7 +194,7 @@ class Runner:
         if experiment.tests:
             target = prepared.data.graphs.batch(splits.test).y
             assert target is not None and result.prediction is not None
-            record["errors"] = bin_errors(_column(target), _column(result.prediction))
+            record["errors"] = bin_errors(first_target(target), first_target(result.prediction))
         return record
 
     def _reporter(self, name: str) -> Callable[[Mapping[str, float]], None]:
@@ -216,8 +214,3 @@ class Runner:
     def _time_left(self) -> float:
         deadline = self.settings.deadline
         return float("inf") if deadline is None else deadline - time.time()
-
-
-def _column(values: Tensor) -> npt.NDArray[np.float64]:
-    column: npt.NDArray[np.float64] = values[:, 0].double().cpu().numpy()
-    return column

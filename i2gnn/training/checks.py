@@ -28,6 +28,7 @@ __all__ = [
     "check_subgraphs",
     "measure_targets",
     "metric_of",
+    "metrics_of",
     "warn_of_features",
 ]
 
@@ -129,6 +130,14 @@ def metric_of(config: TrainingConfig) -> str:
     if config.metric != "auto":
         return config.metric
     return "accuracy" if config.loss in ("bce", "ce") else "normalized_mae"
+
+
+def metrics_of(config: TrainingConfig, y: Tensor) -> list[str]:
+    """The metrics that are tested: the one that selects, and all that fit the loss and targets."""
+    whole = bool((y.nan_to_num() % 1 == 0).all())
+    regression = ["normalized_mae", "mae", "rmse", *(["exact"] if whole else [])]
+    names = ["accuracy"] if config.loss in ("bce", "ce") else regression
+    return list(dict.fromkeys([metric_of(config), *names]))
 
 
 def can_record(

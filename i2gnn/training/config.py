@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from i2gnn.memory import parse_size
 from i2gnn.models import REGISTRY
+from i2gnn.training.metrics import MetricName
 from i2gnn.training.options import Settings, option
 
 __all__ = [
@@ -47,7 +48,7 @@ class TrainingConfig(Settings):
     """Everything `fit` needs to know beside the model and the data."""
 
     loss: Loss = option("l1", "l1, mse, l1+mse, huber (regression), bce, ce (classification)")
-    metric: Literal["auto", "normalized_mae", "mae", "mse", "rmse", "exact", "accuracy"] = option(
+    metric: Literal["auto", MetricName] = option(
         "auto", "selects the best epoch; auto: normalized_mae, or accuracy for bce and ce"
     )
     standardize: Literal["train+val", "train", "none"] = option(

@@ -9,6 +9,7 @@ import torch
 
 from i2gnn.errors import InputError
 from i2gnn.graphs.flat import FlatStore
+from i2gnn.numerics import matmul_precision
 from i2gnn.training.config import TrainingConfig
 
 if TYPE_CHECKING:
@@ -50,18 +51,16 @@ def environment(config: TrainingConfig) -> Iterator["Fabric"]:
         devices=1 if device.type == "cpu" else [device.index],
         precision=mixed,
     )
-    matmul = torch.get_float32_matmul_precision()
     deterministic = torch.are_deterministic_algorithms_enabled()
-    with torch.random.fork_rng(devices=[device.index] if device.type == "cuda" else []):
+    devices = [device.index] if device.type == "cuda" else []
+    with torch.random.fork_rng(devices), matmul_precision(config.precision):
         try:
-            torch.set_float32_matmul_precision("high" if config.precision == "tf32" else "highest")
             if config.deterministic:
                 os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
                 torch.use_deterministic_algorithms(True)
             torch.manual_seed(config.seed)
             yield fabric
         finally:
-            torch.set_float32_matmul_precision(matmul)
             torch.use_deterministic_algorithms(deterministic)
 
 

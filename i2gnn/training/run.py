@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from i2gnn.data import CountingData
 from i2gnn.errors import InputError
 from i2gnn.files import lock_folder, write_atomically
 from i2gnn.graphs import GraphStore
 from i2gnn.models import REGISTRY, Network
+from i2gnn.numerics import seeded
 from i2gnn.training.checks import check_run
 from i2gnn.training.config import ModelConfig, RunConfig
 from i2gnn.training.environment import resolve_device
@@ -48,8 +47,7 @@ def prepare(config: RunConfig, sources: Sources) -> Prepared:
     resolve_device(config.training.device)
     data = sources.load(config.data)
     network = network_of(config.model, data.graphs.batch(data.splits.train))
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(config.training.seed)
+    with seeded(config.training.seed):
         model = build_model(network)
     if config.training.memory_budget is None:
         store = sources.extract(model, data, config.data, kinds=config.training.distinct)

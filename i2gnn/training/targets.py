@@ -3,13 +3,15 @@
 from dataclasses import dataclass
 from typing import Self
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from i2gnn.training.config import Loss
 
-__all__ = ["Scaling", "compute_loss"]
+__all__ = ["Scaling", "compute_loss", "first_target"]
 
 
 @dataclass(frozen=True)
@@ -93,3 +95,9 @@ def _distance(name: Loss, error: Tensor) -> Tensor:
         return error.abs() + error.square()
     # As L1, but the gradient fades where the error does, and steps need not overshoot.
     return functional.huber_loss(error, torch.zeros_like(error), "none", HUBER) / HUBER
+
+
+def first_target(values: Tensor) -> npt.NDArray[np.float64]:
+    """The first column of targets or predictions, [n, T] to [n], for records and plots."""
+    column: npt.NDArray[np.float64] = values[:, 0].double().cpu().numpy()
+    return column

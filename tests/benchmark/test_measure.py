@@ -10,7 +10,7 @@ from i2gnn.benchmark.agreement import relative_error
 from i2gnn.benchmark.end_to_end import record_training
 from i2gnn.benchmark.memory import peak_growth
 from i2gnn.benchmark.processes import in_new_process
-from i2gnn.benchmark.settings import BenchmarkSettings, matmul_precision
+from i2gnn.benchmark.settings import BenchmarkSettings
 from i2gnn.benchmark.timing import alternate
 from i2gnn.errors import InputError
 
@@ -52,13 +52,6 @@ def test_a_new_process_has_its_own_environment_and_errors_come_back():
 
 def stated_error():
     raise InputError(f"TRITON_CACHE_DIR is {os.environ['TRITON_CACHE_DIR']}")
-
-
-def test_precision_is_set_and_restored():
-    before = torch.get_float32_matmul_precision()
-    with matmul_precision("tf32"):
-        assert torch.get_float32_matmul_precision() == "high"
-    assert torch.get_float32_matmul_precision() == before
 
 
 def test_relative_error_takes_all_tensors_as_one_vector():

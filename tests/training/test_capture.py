@@ -15,7 +15,7 @@ from torch.nn import functional
 from i2gnn.models import I2GNN, I3GNN, IDGNN, MPNN, GNNAKPlain, Network, SubgraphMPNN
 from i2gnn.ops import backend
 from i2gnn.subgraphs import Subgraphs
-from i2gnn.training import Checkpoint, TrainingConfig, capture, checks, fit, loop
+from i2gnn.training import Checkpoint, TrainingConfig, capture, checks, fit
 from i2gnn.training.capture import Recording, StaticEpochs, rehearse
 from i2gnn.training.loop import CHECKPOINT, Result
 from tests.helpers import no_waiting
@@ -40,7 +40,7 @@ def take_static_path(monkeypatch: pytest.MonkeyPatch) -> None:
     def can_record(model: Any, data: Any, config: TrainingConfig, fabric: Any) -> bool:
         return config.cuda_graphs == "auto"
 
-    monkeypatch.setattr(loop, "can_record", can_record)
+    monkeypatch.setattr("i2gnn.training.epochs.can_record", can_record)
 
 
 def config(device: str = "cpu", **changes: Any) -> TrainingConfig:
@@ -165,7 +165,7 @@ def test_a_batch_without_room_is_recorded_anew(
                 assert self._recording is None
                 made.append(self.capacity)
 
-    monkeypatch.setattr(loop, "StaticEpochs", Counted)
+    monkeypatch.setattr("i2gnn.training.epochs.StaticEpochs", Counted)
     monkeypatch.setattr(capture, "SLACK", 1.0)
     monkeypatch.setattr(capture, "ROUND", 1)
     assert_static_equals_ordinary(lambda: make_static_model(data), data, device, epochs=8)
@@ -239,7 +239,7 @@ def test_replays_equal_the_steps_they_recorded(
     for name in ("replayed", "run"):
         if name == "run":
             monkeypatch.setattr(capture, "Recording", Unrecorded)
-            monkeypatch.setattr(loop, "Recording", Unrecorded)
+            monkeypatch.setattr("i2gnn.training.epochs.Recording", Unrecorded)
         fit(
             make_static_model(data),
             data,
