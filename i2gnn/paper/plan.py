@@ -7,8 +7,8 @@ from i2gnn.data.download import data_folder
 from i2gnn.errors import InputError
 from i2gnn.paper.candidates import CANDIDATES
 from i2gnn.paper.counting import CountingTable
-from i2gnn.paper.experiment import Experiment, shorten, shrink
-from i2gnn.paper.presets import Task
+from i2gnn.paper.experiment import Experiment
+from i2gnn.paper.presets import Preset, Task
 
 __all__ = ["choose_experiments"]
 
@@ -29,7 +29,7 @@ def choose_experiments(
 
     Args:
         table: Where they belong.
-        presets: By default the paper's; of a search, all candidates.
+        presets: Their names; by default the paper's; of a search, all candidates.
         seeds: One run of each cell for each.
         targets: Only these.
         models: Only these.
@@ -42,13 +42,15 @@ def choose_experiments(
         InputError: A name that the table does not have.
     """
     usual = ["paper"] if table.tests else [f"best-{name}" for name in CANDIDATES]
-    chosen = presets or usual
+    chosen = [Preset(name, epochs, quick) for name in presets or usual]
     # By name, so that what is asked for twice is run once.
     named = {one.name: one for preset in chosen for one in table.experiments(preset, seeds)}
     found = list(named.values())
     if not found:
         fitting = "paper, paper-*, best, more-graphs" if table.tests else "best-<candidate>"
-        raise InputError(f"{table.name} has no runs of {', '.join(chosen)}; expected {fitting}")
+        raise InputError(
+            f"{table.name} has no runs of {', '.join(presets or usual)}; expected {fitting}"
+        )
     wanted: list[tuple[str, Sequence[str] | None, Callable[[Task], str]]] = [
         ("target", targets, lambda task: task.target),
         ("model", models, lambda task: task.model),
@@ -64,11 +66,7 @@ def choose_experiments(
             found = [one for one in found if of(one.task) in names]
     if quick:
         there = (data_folder(data_root) / CHEMBL.path).is_file()
-        found = [shrink(one) for one in found if there or one.task.dataset != "chembl"]
+        found = [one for one in found if there or one.task.dataset != "chembl"]
         if not found:
             raise InputError(f"{CHEMBL.path} is not in the folder of data sets (--data-root)")
-    if epochs is not None:
-        if epochs < 1:
-            raise InputError(f"epochs is {epochs}; expected at least 1")
-        found = [shorten(one, epochs) for one in found]
     return found

@@ -18,7 +18,7 @@ from i2gnn.paper.counting import (
     target_title,
 )
 from i2gnn.paper.experiment import is_outdated
-from i2gnn.paper.presets import PRESETS, Task, chosen
+from i2gnn.paper.presets import PRESETS, Preset, Task, chosen
 from i2gnn.paper.records import read_records
 from i2gnn.paper.summary import Cell, summarize
 from i2gnn.report.figures import binned_errors, learning_curves
@@ -31,11 +31,12 @@ log = logging.getLogger(__name__)
 SHOWN = ("table2", "table3", "table6", "ablation", "search", "search6")
 """Tables of the page, in its order; the figure of errors is drawn from the records of table2."""
 
+PAPER, BEST = Preset("paper"), Preset("best")
 ALWAYS = {
-    "table2": ("paper", "best"),
-    "table3": ("paper", "best"),
-    "table6": ("paper", "best"),
-    "ablation": ("paper",),
+    "table2": (PAPER, BEST),
+    "table3": (PAPER, BEST),
+    "table6": (PAPER, BEST),
+    "ablation": (PAPER,),
 }
 """Presets that are shown even if no run has been made; others appear with their first record."""
 
@@ -63,13 +64,13 @@ class Section:
 
     Attributes:
         table: Of the paper.
-        presets: Names of the settings.
+        presets: Which settings the runs have.
         cells: Row by row.
         records: From which they were made.
     """
 
     table: CountingTable
-    presets: tuple[str, ...]
+    presets: tuple[Preset, ...]
     cells: tuple[Cell, ...]
     records: tuple[dict[str, Any], ...]
 
@@ -84,8 +85,8 @@ class Section:
     @property
     def about(self) -> str:
         """What the preset is, and what the runs took."""
-        about = preset_title(self.presets[0]) if self.table.tests else SEARCH
-        sentence = f"{about[:1].upper()}{about[1:]}." if about else ""
+        about = self.presets[0].about if self.table.tests else SEARCH
+        sentence = f"{about[:1].upper()}{about[1:]}."
         if not self.records:
             return f"{sentence} No run has been made yet."
         seconds = sum(record["seconds"] for record in self.records)
@@ -99,12 +100,11 @@ class Section:
     @property
     def command(self) -> str:
         """Makes what is missing."""
-        name, _, epochs = self.presets[0].partition("@")
-        if self.table.tests and epochs:  # such a preset stands alone
-            return f"i2gnn reproduce {self.table.name} --preset {name} --epochs {epochs}"
-        names = dict.fromkeys(preset.split("@")[0] for preset in self.presets)
+        names = dict.fromkeys(preset.name for preset in self.presets)
         where = f" --datasets {self.dataset}" if self.dataset else ""
-        return f"i2gnn reproduce {self.table.name}{where} --preset {' '.join(names)}"
+        line = f"i2gnn reproduce {self.table.name}{where} --preset {' '.join(names)}"
+        epochs = self.presets[0].epochs if self.table.tests else None
+        return line if epochs is None else f"{line} --epochs {epochs}"
 
     @property
     def shown(self) -> list[Cell]:
@@ -140,17 +140,17 @@ class Section:
         found = {(self.row_title(c.preset, c.task.model), _place(c)): c for c in self.shown}
         return [(title, [found.get((title, c)) for c in self.columns]) for title in titles]
 
-    def row_title(self, preset: str, model: str) -> str:
+    def row_title(self, preset: Preset, model: str) -> str:
         """What a row is called."""
-        return model_title(model) if self.table.tests else preset.removeprefix("best-")
+        return model_title(model) if self.table.tests else str(preset).removeprefix("best-")
 
     @property
     def glossary(self) -> dict[str, str]:
         """What the names of candidates are made of, and what it means."""
         if self.table.tests:
             return {}
-        names = [preset.split("@")[0].removeprefix("best-") for preset in self.presets]
-        used = {change for name in names for change in CANDIDATES.get(name, ())}
+        names = [preset.candidate for preset in self.presets]
+        used = {change for name in names if name for change in CANDIDATES[name]}
         return {name: change.about for name, change in CHANGES.items() if name in used}
 
     @property
@@ -196,24 +196,22 @@ def collect_sections(results: str | os.PathLike[str]) -> list[Section]:
     for table in (TABLES[name] for name in SHOWN):
         own = [r for r in records if r["table"] == table.name]
         if table.tests:  # and it may show runs of another table
-            presets = dict.fromkeys([*ALWAYS.get(table.name, ()), *(r["preset"] for r in own)])
+            presets = dict.fromkeys([*ALWAYS[table.name], *map(_preset, own)])
             sections += _once([_section(table, (preset,), records) for preset in presets])
             continue
         own += [*_runs_of_best(table, records, own)]
         for dataset in table.datasets:
             here = [r for r in own if r["dataset"] == dataset]
-            tried = sorted({r["preset"] for r in here}, key=_turn)
+            tried = sorted({*map(_preset, here)}, key=_turn)
             sections += [_section(table, tuple(tried), here)] if tried else []
     return sections
 
 
 def _section(
-    table: CountingTable, presets: tuple[str, ...], records: Sequence[dict[str, Any]]
+    table: CountingTable, presets: tuple[Preset, ...], records: Sequence[dict[str, Any]]
 ) -> Section:
-    cells = summarize(table, presets, records, stand_ins=presets == ("paper",))
-    order: dict[tuple[str, ...], int] = {
-        (cell.stand_in or cell.preset, *cell.task): place for place, cell in enumerate(cells)
-    }
+    cells = summarize(table, presets, records, stand_ins=presets == (PAPER,))
+    order = {(cell.stand_in or cell.preset, cell.task): place for place, cell in enumerate(cells)}
     used = [record for record in records if _key(record) in order]
     used.sort(key=lambda record: (order[_key(record)], record["seed"]))
     return Section(table, presets, tuple(cells), tuple(used))
@@ -230,9 +228,9 @@ def _once(sections: Sequence[Section]) -> list[Section]:
     return [section for section in sections if not is_repeated(section)]
 
 
-def _turn(preset: str) -> tuple[int, str]:
+def _turn(preset: Preset) -> tuple[int, str]:
     """Candidates in the order in which they are listed."""
-    return list(PRESETS).index(preset.split("@")[0]), preset
+    return list(PRESETS).index(preset.name), str(preset)
 
 
 def _runs_of_best(
@@ -240,27 +238,25 @@ def _runs_of_best(
 ) -> Iterator[dict[str, Any]]:
     """Runs of `best` as those of the candidate it is, where candidates have been compared."""
     found = {(*_key(record), record["seed"]) for record in own}
-    compared = {key[1:-1] for key in found}
-    for record in (record for record in records if record["preset"] == "best"):
-        task = Task(search.name, *(record[name] for name in Task._fields[1:]))
-        here = {"table": search.name, "preset": f"best-{chosen(task)}", "test_metrics": {}}
-        run = {**record, **here}
-        if task in compared and (*_key(run), run["seed"]) not in found:
-            yield run
-
-
-def preset_title(preset: str) -> str:
-    """What a preset is, in a few words."""
-    name, _, epochs = preset.partition("@")
-    return PRESETS.get(name, "") + (f"; {epochs} epochs" if epochs else "")
+    compared = {task for _, task, _ in found}
+    for record in (record for record in records if _preset(record) == BEST):
+        task = Task.of(record)._replace(table=search.name)
+        preset = Preset(f"best-{chosen(task)}")
+        if task in compared and (preset, task, record["seed"]) not in found:
+            here = {"table": search.name, "preset": str(preset), "test_metrics": {}}
+            yield {**record, **here}
 
 
 def _place(cell: Cell) -> tuple[str, str]:
     return cell.task.dataset, cell.task.target
 
 
-def _key(record: dict[str, Any]) -> tuple[str, ...]:
-    return tuple(record[key] for key in ("preset", *Task._fields))
+def _preset(record: dict[str, Any]) -> Preset:
+    return Preset.parse(record["preset"])
+
+
+def _key(record: dict[str, Any]) -> tuple[Preset, Task]:
+    return _preset(record), Task.of(record)
 
 
 def _markdown(sections: Sequence[Section]) -> str:
@@ -312,7 +308,7 @@ def _curves(section: Section) -> Iterator[tuple[str, Markup]]:
     for (dataset, target), heading in zip(section.columns, section.headings, strict=True):
         histories = {}
         for record in section.records:
-            title = section.row_title(record["preset"], record["model"])
+            title = section.row_title(_preset(record), record["model"])
             here = (record["dataset"], record["target"]) == (dataset, target)
             if here and "curve" in record and title not in histories:
                 columns = record["curve"]
@@ -331,7 +327,7 @@ def _error_figure(sections: Sequence[Section], target: str) -> str | None:
         for record in section.records:
             if (record["dataset"], record["target"]) == ("counting", target):
                 title = model_title(record["model"])
-                title += "" if record["preset"] == "paper" else f", {record['preset']}"
+                title += "" if _preset(record) == PAPER else f", {record['preset']}"
                 if "errors" in record:
                     errors.setdefault(title, record["errors"])
     return binned_errors(errors, f"{target.removeprefix('cycle')}-cycles") if errors else None

@@ -53,7 +53,7 @@ def _table(table: CountingTable, cells: list[Cell]) -> Table:
 
 def _title(table: CountingTable, cell: Cell) -> str:
     """Of a row: a model with a preset; in a search, the candidate."""
-    return f"{model_title(cell.task.model)}\n{cell.preset}" if table.tests else cell.preset
+    return f"{model_title(cell.task.model)}\n{cell.preset}" if table.tests else str(cell.preset)
 
 
 def _lowest(cells: list[Cell]) -> dict[str, Cell]:

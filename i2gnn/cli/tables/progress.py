@@ -13,6 +13,7 @@ from rich.table import Table
 
 from i2gnn.paper.counting import dataset_title, model_title, target_title
 from i2gnn.paper.experiment import Experiment
+from i2gnn.paper.presets import Preset
 from i2gnn.paper.runner import Event, Notify
 
 __all__ = ["show_progress"]
@@ -110,7 +111,7 @@ class _View:
             grid.add_row(f"{model_title(model)} {preset}", *texts)
         return Group(grid, self._bars)
 
-    def _cell(self, preset: str, model: str, dataset: str, target: str) -> str:
+    def _cell(self, preset: Preset, model: str, dataset: str, target: str) -> str:
         wanted = (preset, model, dataset, target)
         states: Counter[str] = Counter(
             self._states[e.name].state
