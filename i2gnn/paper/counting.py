@@ -3,8 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import ClassVar
 
 from i2gnn.models import REGISTRY
+from i2gnn.paper.candidates import CANDIDATES
 from i2gnn.paper.counting_published import (
     ABLATION,
     BEST_GOALS,
@@ -18,7 +20,7 @@ from i2gnn.paper.deviations import deviations
 from i2gnn.paper.experiment import Experiment
 from i2gnn.paper.presets import Preset, Task, configure
 
-__all__ = ["TABLES", "CountingTable", "dataset_title", "model_title", "target_title"]
+__all__ = ["TABLES", "CountingTable", "Search", "dataset_title", "model_title", "target_title"]
 
 DATASETS = {"counting": "synthetic", "chembl": "ChEMBL"}
 TITLES = {"i2gnn_single": "I²-GNN (single)", "i2gnn_id": "I²-GNN (id)", "gnnak_plain": "GNN-AK+"}
@@ -33,14 +35,29 @@ class CountingTable:
         title: In reports.
         published: The paper's numbers; these are the cells.
         ours: Further cells, which only the presets `best` fill.
-        tests: Whether test graphs are used.
+
+    Of all tables of a kind:
+        measure: Which error of a record is shown.
+        measured: What it is, in words.
+        marks: What marks beside it mean.
+        complete: Whether all cells should have runs.
+        seeds: How many each cell usually has.
+        presets: Names of those that it usually has.
+        fitting: Those that it may have, in words.
     """
+
+    measure: ClassVar[str] = "test"
+    measured: ClassVar[str] = "test MAE, ours over the paper's"
+    marks: ClassVar[str] = "✓ the goal is met, ✗ it is not"
+    complete: ClassVar[bool] = True
+    seeds: ClassVar[int] = 3
+    presets: ClassVar[tuple[str, ...]] = ("paper",)
+    fitting: ClassVar[str] = "paper, paper-*, best, more-graphs"
 
     name: str
     title: str
     published: Mapping[Task, float]
     ours: tuple[Task, ...] = ()
-    tests: bool = True
 
     @property
     def datasets(self) -> list[str]:
@@ -53,12 +70,12 @@ class CountingTable:
             return list(self.published)
         found = [*(task for task in self.published if task.model.startswith("i2gnn")), *self.ours]
         if preset.name == "more-graphs":  # of the kind that we can generate
-            return [task for task in found if task.dataset == "counting" and self.tests]
+            return [task for task in found if task.dataset == "counting"]
         return found
 
     def goal(self, preset: Preset, task: Task) -> float | None:
         """What the error should not exceed."""
-        if not preset.plain or not self.tests:
+        if not preset.plain:
             return None
         if preset.reading:
             paper = self.published.get(task)
@@ -79,8 +96,44 @@ class CountingTable:
                     seed=seed,
                     config=config,
                     deviations=deviations(preset, task, config),
-                    tests=self.tests,
+                    tests=self.measure == "test",
                 )
+
+    def row_title(self, preset: Preset, model: str) -> str:
+        """What a row is called where all rows have the same preset, or are of a search."""
+        return model_title(model)
+
+    def full_title(self, preset: Preset, model: str) -> str:
+        """What a row is called among those of other presets."""
+        return f"{model_title(model)}\n{preset}"
+
+
+class Search(CountingTable):
+    """Candidates for `best`, compared by what they give on the validation graphs alone."""
+
+    measure = "validation"
+    measured = "validation MAE"
+    marks = "* the lowest"
+    complete = False
+    seeds = 1
+    presets = tuple(f"best-{name}" for name in CANDIDATES)
+    fitting = "best-<candidate>"
+
+    def tasks(self, preset: Preset) -> list[Task]:
+        """All cells: each candidate may fill them."""
+        return [] if preset.name == "more-graphs" else super().tasks(preset)
+
+    def goal(self, preset: Preset, task: Task) -> float | None:
+        """None: goals are of test errors."""
+        return None
+
+    def row_title(self, preset: Preset, model: str) -> str:
+        """The candidate."""
+        return str(preset).removeprefix("best-")
+
+    def full_title(self, preset: Preset, model: str) -> str:
+        """The preset."""
+        return str(preset)
 
 
 def model_title(model: str) -> str:
@@ -164,7 +217,7 @@ TABLES: Mapping[str, CountingTable] = MappingProxyType(
                 "Error against the true count",
                 {task: n for task, n in _CYCLES.items() if task.target in ("cycle5", "cycle6")},
             ),
-            CountingTable(
+            Search(
                 "search",
                 "Candidates for best by their validation error, at nodes",
                 {},
@@ -172,14 +225,12 @@ TABLES: Mapping[str, CountingTable] = MappingProxyType(
                     *_ours("search", "counting", "node", ["i2gnn"], [*CYCLES, *GRAPHLETS]),
                     *_ours("search", "chembl", "node", ["i2gnn"], CYCLES),
                 ),
-                tests=False,
             ),
-            CountingTable(
+            Search(
                 "search6",
                 "Candidates for best by their validation error, in graphs",
                 {},
                 ours=tuple(_ours("search6", "counting", "graph", ["i2gnn"], CYCLES)),
-                tests=False,
             ),
         )
     }

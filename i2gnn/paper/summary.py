@@ -93,7 +93,6 @@ def summarize(
     found: dict[Task, dict[Preset, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
     for record in records:
         found[Task.of(record)][Preset.parse(record["preset"])].append(record)
-    measure = "test" if table.tests else "validation"
     cells = []
     for preset in presets:
         for task in table.tasks(preset):
@@ -104,7 +103,7 @@ def summarize(
                 Cell(
                     task,
                     preset,
-                    values=tuple(record[measure] for record in here),
+                    values=tuple(record[table.measure] for record in here),
                     exact=tuple(
                         record["test_metrics"]["exact"][0]
                         for record in here

@@ -2,9 +2,9 @@
 
 import logging
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from markupsafe import Markup
 
@@ -13,6 +13,7 @@ from i2gnn.paper.candidates import CANDIDATES, CHANGES
 from i2gnn.paper.counting import (
     TABLES,
     CountingTable,
+    Search,
     dataset_title,
     model_title,
     target_title,
@@ -60,7 +61,7 @@ SEARCH = (
 
 @dataclass(frozen=True)
 class Section:
-    """One table with one preset, or a search on one data set with all its candidates.
+    """One table with one preset.
 
     Attributes:
         table: Of the paper.
@@ -74,19 +75,31 @@ class Section:
     cells: tuple[Cell, ...]
     records: tuple[dict[str, Any], ...]
 
+    @classmethod
+    def of(
+        cls, table: CountingTable, presets: Sequence[Preset], records: Iterable[dict[str, Any]]
+    ) -> Self:
+        """From those of the records that belong there."""
+        cells = summarize(table, presets, records, stand_ins=presets == (PAPER,))
+        order = {(cell.stand_in or cell.preset, cell.task): n for n, cell in enumerate(cells)}
+        used = [record for record in records if _key(record) in order]
+        used.sort(key=lambda record: (order[_key(record)], record["seed"]))
+        return cls(table, tuple(presets), tuple(cells), tuple(used))
+
     @property
     def title(self) -> str:
         """Heading."""
-        if self.table.tests:
-            return f"{self.table.title}: {self.presets[0]}"
-        where = f": {dataset_title(self.dataset)}" if self.dataset else ""
-        return self.table.title + where
+        return f"{self.table.title}: {self.presets[0]}"
+
+    @property
+    def what(self) -> str:
+        """What the preset is."""
+        return self.presets[0].about
 
     @property
     def about(self) -> str:
-        """What the preset is, and what the runs took."""
-        about = self.presets[0].about if self.table.tests else SEARCH
-        sentence = f"{about[:1].upper()}{about[1:]}."
+        """What is shown, and what the runs took."""
+        sentence = f"{self.what[:1].upper()}{self.what[1:]}."
         if not self.records:
             return f"{sentence} No run has been made yet."
         seconds = sum(record["seconds"] for record in self.records)
@@ -100,23 +113,15 @@ class Section:
     @property
     def command(self) -> str:
         """Makes what is missing."""
-        names = dict.fromkeys(preset.name for preset in self.presets)
-        where = f" --datasets {self.dataset}" if self.dataset else ""
-        line = f"i2gnn reproduce {self.table.name}{where} --preset {' '.join(names)}"
-        epochs = self.presets[0].epochs if self.table.tests else None
-        return line if epochs is None else f"{line} --epochs {epochs}"
+        preset = self.presets[0]
+        epochs = "" if preset.epochs is None else f" --epochs {preset.epochs}"
+        return f"i2gnn reproduce {self.table.name} --preset {preset.name}{epochs}"
 
     @property
     def shown(self) -> list[Cell]:
         """All cells of the presets that should be complete; of others, those that have runs."""
         complete = self.presets[0] in ALWAYS.get(self.table.name, ())
         return [cell for cell in self.cells if cell.values or complete]
-
-    @property
-    def dataset(self) -> str | None:
-        """The data set of a search, if its table has several."""
-        alone = self.table.tests or len(self.table.datasets) == 1
-        return None if alone else self.records[0]["dataset"]
 
     @property
     def columns(self) -> list[tuple[str, str]]:
@@ -136,29 +141,61 @@ class Section:
     @property
     def rows(self) -> list[tuple[str, list[Cell | None]]]:
         """Title and cells of each row: a model, or a candidate."""
-        titles = dict.fromkeys(self.row_title(c.preset, c.task.model) for c in self.shown)
-        found = {(self.row_title(c.preset, c.task.model), _place(c)): c for c in self.shown}
+        titles = dict.fromkeys(self.table.row_title(c.preset, c.task.model) for c in self.shown)
+        found = {(self.table.row_title(c.preset, c.task.model), _place(c)): c for c in self.shown}
         return [(title, [found.get((title, c)) for c in self.columns]) for title in titles]
 
-    def row_title(self, preset: Preset, model: str) -> str:
-        """What a row is called."""
-        return model_title(model) if self.table.tests else str(preset).removeprefix("best-")
+    @property
+    def glossary(self) -> dict[str, str]:
+        """What names in it mean."""
+        return {}
+
+    @property
+    def deviations(self) -> list[str]:
+        """What these runs do otherwise than the paper."""
+        return list(dict.fromkeys(d for record in self.records for d in record["deviations"]))
+
+
+class SearchSection(Section):
+    """A search on one data set with all its candidates, which say by themselves what they change.
+
+    At least one has been tried.
+    """
+
+    @property
+    def title(self) -> str:
+        """Heading."""
+        where = f": {dataset_title(self.dataset)}" if self.dataset else ""
+        return self.table.title + where
+
+    @property
+    def what(self) -> str:
+        """How candidates are compared."""
+        return SEARCH
+
+    @property
+    def command(self) -> str:
+        """Makes what is missing."""
+        names = dict.fromkeys(preset.name for preset in self.presets)
+        where = f" --datasets {self.dataset}" if self.dataset else ""
+        return f"i2gnn reproduce {self.table.name}{where} --preset {' '.join(names)}"
+
+    @property
+    def dataset(self) -> str | None:
+        """The data set, if the table has several."""
+        return None if len(self.table.datasets) == 1 else self.records[0]["dataset"]
 
     @property
     def glossary(self) -> dict[str, str]:
         """What the names of candidates are made of, and what it means."""
-        if self.table.tests:
-            return {}
         names = [preset.candidate for preset in self.presets]
         used = {change for name in names if name for change in CANDIDATES[name]}
         return {name: change.about for name, change in CHANGES.items() if name in used}
 
     @property
     def deviations(self) -> list[str]:
-        """What these runs do otherwise than the paper; candidates say it by themselves."""
-        if not self.table.tests:
-            return []
-        return list(dict.fromkeys(d for record in self.records for d in record["deviations"]))
+        """None: names say them."""
+        return []
 
 
 def write_reproduction(
@@ -192,29 +229,24 @@ def collect_sections(results: str | os.PathLike[str]) -> list[Section]:
             log.warning("left out, for its preset has other settings by now: %s", name)
         else:
             records.append(record)
-    sections = []
+    sections: list[Section] = []
     for table in (TABLES[name] for name in SHOWN):
         own = [r for r in records if r["table"] == table.name]
-        if table.tests:  # and it may show runs of another table
+        if isinstance(table, Search):
+            sections += _search_sections(table, [*own, *_runs_of_best(table, records, own)])
+        else:  # may show runs of another table
             presets = dict.fromkeys([*ALWAYS[table.name], *map(_preset, own)])
-            sections += _once([_section(table, (preset,), records) for preset in presets])
-            continue
-        own += [*_runs_of_best(table, records, own)]
-        for dataset in table.datasets:
-            here = [r for r in own if r["dataset"] == dataset]
-            tried = sorted({*map(_preset, here)}, key=_turn)
-            sections += [_section(table, tuple(tried), here)] if tried else []
+            sections += _once([Section.of(table, (preset,), records) for preset in presets])
     return sections
 
 
-def _section(
-    table: CountingTable, presets: tuple[Preset, ...], records: Sequence[dict[str, Any]]
-) -> Section:
-    cells = summarize(table, presets, records, stand_ins=presets == (PAPER,))
-    order = {(cell.stand_in or cell.preset, cell.task): place for place, cell in enumerate(cells)}
-    used = [record for record in records if _key(record) in order]
-    used.sort(key=lambda record: (order[_key(record)], record["seed"]))
-    return Section(table, presets, tuple(cells), tuple(used))
+def _search_sections(
+    table: CountingTable, records: Sequence[dict[str, Any]]
+) -> Iterator[SearchSection]:
+    for dataset in table.datasets:
+        here = [r for r in records if r["dataset"] == dataset]
+        if tried := sorted({*map(_preset, here)}, key=_turn):
+            yield SearchSection.of(table, tried, here)
 
 
 def _once(sections: Sequence[Section]) -> list[Section]:
@@ -308,7 +340,7 @@ def _curves(section: Section) -> Iterator[tuple[str, Markup]]:
     for (dataset, target), heading in zip(section.columns, section.headings, strict=True):
         histories = {}
         for record in section.records:
-            title = section.row_title(_preset(record), record["model"])
+            title = section.table.row_title(_preset(record), record["model"])
             here = (record["dataset"], record["target"]) == (dataset, target)
             if here and "curve" in record and title not in histories:
                 columns = record["curve"]
