@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from i2gnn.errors import InputError
 from i2gnn.models import REGISTRY
 from i2gnn.paper.candidates import CANDIDATES
 from i2gnn.paper.counting_published import (
@@ -20,7 +21,15 @@ from i2gnn.paper.deviations import deviations
 from i2gnn.paper.experiment import Experiment
 from i2gnn.paper.presets import Preset, Task, configure
 
-__all__ = ["TABLES", "CountingTable", "Search", "dataset_title", "model_title", "target_title"]
+__all__ = [
+    "TABLES",
+    "CountingTable",
+    "Search",
+    "dataset_title",
+    "model_title",
+    "outdated",
+    "target_title",
+]
 
 DATASETS = {"counting": "synthetic", "chembl": "ChEMBL"}
 TITLES = {"i2gnn_single": "I²-GNN (single)", "i2gnn_id": "I²-GNN (id)", "gnnak_plain": "GNN-AK+"}
@@ -88,16 +97,19 @@ class CountingTable:
     def experiments(self, preset: Preset, seeds: Sequence[int]) -> Iterator[Experiment]:
         """The runs of all cells, seed by seed, so that there is one of each early."""
         for seed in seeds:
-            for task in self.tasks(preset):
-                config = configure(preset, task, seed)
-                yield Experiment(
-                    task=task,
-                    preset=preset,
-                    seed=seed,
-                    config=config,
-                    deviations=deviations(preset, task, config),
-                    tests=self.measure == "test",
-                )
+            yield from (self.experiment(preset, task, seed) for task in self.tasks(preset))
+
+    def experiment(self, preset: Preset, task: Task, seed: int) -> Experiment:
+        """One run of one cell."""
+        config = configure(preset, task, seed)
+        return Experiment(
+            task=task,
+            preset=preset,
+            seed=seed,
+            config=config,
+            deviations=deviations(preset, task, config),
+            tests=self.measure == "test",
+        )
 
     def row_title(self, preset: Preset, model: str) -> str:
         """What a row is called where all rows have the same preset, or are of a search."""
@@ -134,6 +146,20 @@ class Search(CountingTable):
     def full_title(self, preset: Preset, model: str) -> str:
         """The preset."""
         return str(preset)
+
+
+def outdated(record: Mapping[str, Any]) -> list[str]:
+    """Why a record is none of its table by now: settings that differ, or what is no more there."""
+    table, task = TABLES.get(record["table"]), Task.of(record)
+    try:
+        preset = Preset.parse(record["preset"])
+        if preset.quick:
+            return ["a smoke test"]
+        if table is None or task not in table.tasks(preset):
+            return [f"no table has such a cell with preset {preset}"]
+        return table.experiment(preset, task, record["seed"]).differences(record)
+    except InputError as error:  # an unknown preset, or a seed that is none
+        return [str(error)]
 
 
 def model_title(model: str) -> str:

@@ -1,18 +1,19 @@
 """One run of a table: what it is called, what it is made of, where its files are."""
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from i2gnn.errors import InputError
-from i2gnn.paper.presets import Preset, Task, configure
+from i2gnn.paper.presets import Preset, Task
 from i2gnn.paper.records import record_name
 from i2gnn.training import RunConfig
 from i2gnn.training.options import different_settings
 from i2gnn.training.resume import FREE
 
-__all__ = ["Experiment", "is_outdated"]
+__all__ = ["Experiment"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +54,7 @@ class Experiment:
         """Where its checkpoint is below the folder of runs."""
         return Path(runs, self.name)
 
-    def differences(self, record: dict[str, Any]) -> list[str]:
+    def differences(self, record: Mapping[str, Any]) -> list[str]:
         """Settings in which a record of this name is of another experiment."""
         try:
             sections = {key: record["settings"][key] for key in ("data", "model", "training")}
@@ -62,14 +63,3 @@ class Experiment:
         except (KeyError, TypeError, InputError) as error:
             return [f"{type(error).__name__}: {error}"]
         return different_settings(before, self.config.to_dict(), FREE)
-
-
-def is_outdated(record: dict[str, Any]) -> bool:
-    """Whether a record's preset has other settings by now, or is no more, or never was."""
-    task, seed = Task.of(record), record["seed"]
-    try:
-        preset = Preset.parse(record["preset"])
-        one = Experiment(task=task, preset=preset, seed=seed, config=configure(preset, task, seed))
-        return preset.quick or bool(one.differences(record))
-    except (KeyError, ValueError, TypeError, InputError):  # of another version, or by hand
-        return True

@@ -16,11 +16,11 @@ from i2gnn.paper.counting import (
     Search,
     dataset_title,
     model_title,
+    outdated,
     target_title,
 )
-from i2gnn.paper.experiment import is_outdated
 from i2gnn.paper.presets import PRESETS, Preset, Task, chosen
-from i2gnn.paper.records import read_records
+from i2gnn.paper.records import read_records, record_name
 from i2gnn.paper.summary import Cell, summarize
 from i2gnn.report.figures import binned_errors, learning_curves
 from i2gnn.report.page import write_page
@@ -223,10 +223,8 @@ def collect_sections(results: str | os.PathLike[str]) -> list[Section]:
     """All tables with all their presets that have records, and those that should."""
     records = []
     for record in read_records(results, SHOWN):
-        if is_outdated(record):
-            values = (record[key] for key in ("table", "preset", *Task._fields[1:], "seed"))
-            name = " ".join(map(str, values))
-            log.warning("left out, for its preset has other settings by now: %s", name)
+        if reasons := outdated(record):
+            log.warning("left out: %s: %s", record_name(record), ", ".join(reasons))
         else:
             records.append(record)
     sections: list[Section] = []

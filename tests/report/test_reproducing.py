@@ -194,12 +194,27 @@ def test_records_of_other_settings_are_left_out(results, caplog):
     foreign = record("i2gnn", "cycle5", 5, 9.0)
     foreign["settings"]["training"]["new_option"] = 1
     nowhere = record("i2gnn", "cycle5", 6, 9.0) | {"preset": "best@abc"}
-    keep(results, old, more, foreign, nowhere)
+    elsewhere = record("i2gnn", "cycle5", 7, 9.0) | {"target": "cycle9"}
+    keep(results, old, more, foreign, nowhere, elsewhere)
     ours = cell(collect_sections(results), "Table 2, cycles at nodes: paper", "i2gnn", "cycle5")
     assert len(ours.values) == 3 and ours.mean == pytest.approx(0.003)
     left_out = [text for text in caplog.messages if "left out" in text]
-    assert len(left_out) == 5  # and the forgotten preset
-    assert any("table2 paper counting node i2gnn cycle5 3" in text for text in left_out)
+    assert len(left_out) == 6  # and the forgotten preset
+    for name, reason in (
+        ("paper-counting-i2gnn-cycle5-3", "training.optimizer.lr (was 0.3, is 0.001)"),
+        ("paper-counting-i2gnn-cycle5-4", "model.options.readout_mlp (was 'edge', is 'absent')"),
+        ("paper-counting-i2gnn-cycle5-5", "new_option"),
+        ("best@abc-counting-i2gnn-cycle5-6", "'best@abc'; expected a number of epochs"),
+        ("paper-counting-i2gnn-cycle9-7", "no table has such a cell"),
+        ("forgotten-counting-i2gnn-cycle6-0", "preset is 'forgotten'; expected one of paper,"),
+    ):
+        assert any(f"left out: table2/{name}: " in text and reason in text for text in left_out)
+
+
+def test_an_error_of_ours_is_no_reason_to_leave_records_out(results, monkeypatch):
+    monkeypatch.setattr("i2gnn.paper.presets.REGISTRY", {})
+    with pytest.raises(KeyError):
+        collect_sections(results)
 
 
 def test_both_pages(results):
