@@ -21,28 +21,41 @@ PACKAGES = ("i2gnn", "torch", "torch_geometric", "pytorch-lightning", "numpy", "
 
 
 def make_record(
-    result: Result,
+    found: Result | Mapping[str, Any],
     *,
     dataset: str,
     level: str,
-    model: str,
-    target: str,
     seed: int,
     device: torch.device,
     settings: Mapping[str, Any],
+    model: str | None = None,
+    target: str | None = None,
     table: str | None = None,
     preset: str | None = None,
     deviations: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """One result as JSON: the numbers, and all that they depend on."""
+    """One result as JSON: the numbers found by training or otherwise, and all they depend on.
+
+    What compares several models, or has no targets, has none of its own.
+    """
+    own = {"model": model, "target": target}
     return {
         "table": table,
         "preset": preset,
         "dataset": dataset,
         "level": level,
-        "model": model,
-        "target": target,
+        **{key: name for key, name in own.items() if name is not None},
         "seed": seed,
+        **(_numbers(found) if isinstance(found, Result) else found),
+        "hardware": hardware(device),
+        "versions": versions(),
+        "settings": dict(settings),
+        "deviations": list(deviations),
+    }
+
+
+def _numbers(result: Result) -> dict[str, Any]:
+    return {
         "metric": result.metric,
         "test": result.test,
         "validation": result.validation,
@@ -52,10 +65,6 @@ def make_record(
         "stopped": result.stopped,
         "parameters": result.parameters,
         "seconds": round(result.seconds, 3),
-        "hardware": hardware(device),
-        "versions": versions(),
-        "settings": dict(settings),
-        "deviations": list(deviations),
     }
 
 
