@@ -14,9 +14,9 @@ from i2gnn.expressiveness.separation import GAINS, SEPARATED, TIED, separate, st
 from i2gnn.expressiveness.study import COUNTS, PARTLY, Learnt, StudySettings, in_words, study
 from i2gnn.expressiveness.subjects import Factory, NodeOrGraph, load_subject
 from i2gnn.expressiveness.verdicts import Verdicts
+from i2gnn.machine import hardware, versions
 from i2gnn.models import REGISTRY
 from i2gnn.training.environment import resolve_device
-from i2gnn.training.record import hardware, versions
 
 __all__ = ["QUICK_STUDY", "Probe", "ProbeSettings", "StudySettings", "probe"]
 

@@ -15,6 +15,7 @@ from i2gnn.expressiveness.separation import GAINS, SEPARATED, TIED
 from i2gnn.expressiveness.study import BASE, COUNTS, PARTLY, Learnt, in_words
 from i2gnn.expressiveness.verdicts import Verdicts
 from i2gnn.files import write_atomically
+from i2gnn.machine import machine_name
 from i2gnn.report import probe_figures as figures
 from i2gnn.report.page import write_page
 
@@ -52,7 +53,6 @@ def _page(probe: Probe, record: dict[str, Any], command: str) -> dict[str, Any]:
     """What the template needs."""
     from i2gnn import __version__
 
-    machine = record["hardware"]
     learning = probe.settings.learning
     return {
         "name": probe.name,
@@ -76,7 +76,7 @@ def _page(probe: Probe, record: dict[str, Any], command: str) -> dict[str, Any]:
         "epochs": learning.epochs,
         "seconds": probe.seconds,
         "seed": probe.settings.seed,
-        "hardware": machine.get("gpu") or f"{machine['cpu']}, {machine['threads']} threads",
+        "hardware": machine_name(record["hardware"]),
         "command": command,
         "settings": yaml.safe_dump(json.loads(json.dumps(record["settings"])), sort_keys=False),
         "version": __version__,
