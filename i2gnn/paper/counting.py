@@ -28,7 +28,6 @@ __all__ = [
     "dataset_title",
     "model_title",
     "outdated",
-    "target_title",
 ]
 
 DATASETS = {"counting": "synthetic", "chembl": "ChEMBL"}
@@ -170,19 +169,6 @@ def model_title(model: str) -> str:
 def dataset_title(dataset: str) -> str:
     """A data set's name, as the paper writes it."""
     return DATASETS.get(dataset, dataset)
-
-
-def target_title(target: str) -> str:
-    """A column's title, as the paper writes it.
-
-    Example:
-        >>> target_title("cycle3"), target_title("tailed_triangle")
-        ('3-cycle', 'tailed triangle')
-    """
-    for kind in ("cycle", "path", "clique"):
-        if target.startswith(kind) and target.removeprefix(kind).isdigit():
-            return f"{target.removeprefix(kind)}-{kind}"
-    return "triangle-rectangle" if target == "triangle_rectangle" else target.replace("_", " ")
 
 
 def _cells(

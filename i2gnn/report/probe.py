@@ -9,10 +9,11 @@ from typing import Any
 import yaml
 from markupsafe import Markup
 
+from i2gnn.counting import in_words
 from i2gnn.expressiveness.probe import Probe
 from i2gnn.expressiveness.references import bounds, yardsticks
 from i2gnn.expressiveness.separation import GAINS, SEPARATED, TIED
-from i2gnn.expressiveness.study import BASE, COUNTS, PARTLY, Learnt, in_words
+from i2gnn.expressiveness.study import BASE, COUNTS, PARTLY, Learnt
 from i2gnn.expressiveness.verdicts import Verdicts
 from i2gnn.files import write_atomically
 from i2gnn.machine import machine_name
@@ -154,7 +155,7 @@ def _level(probe: Probe, level: str, learnt: list[Learnt]) -> dict[str, Any]:
         "models": list(known),
         "rows": [
             {
-                "structure": in_words(one.structure),
+                "structure": f"{in_words(one.structure)}s",
                 "error": one.error,
                 "mean": one.mean_error,
                 "left": one.left,

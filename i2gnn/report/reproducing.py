@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from markupsafe import Markup
 
+from i2gnn.counting import in_words
 from i2gnn.files import write_atomically
 from i2gnn.paper.candidates import CANDIDATES, CHANGES
 from i2gnn.paper.counting import (
@@ -17,7 +18,6 @@ from i2gnn.paper.counting import (
     dataset_title,
     model_title,
     outdated,
-    target_title,
 )
 from i2gnn.paper.presets import PRESETS, Preset, Task, chosen
 from i2gnn.paper.records import read_records, record_name
@@ -134,7 +134,7 @@ class Section:
         """Titles of the columns, with the data set where the table has several."""
         several = len({cell.task.dataset for cell in self.cells}) > 1
         return [
-            f"{target_title(target)}, {dataset_title(dataset)}" if several else target_title(target)
+            f"{in_words(target)}, {dataset_title(dataset)}" if several else in_words(target)
             for dataset, target in self.columns
         ]
 
@@ -360,4 +360,4 @@ def _error_figure(sections: Sequence[Section], target: str) -> str | None:
                 title += "" if _preset(record) == PAPER else f", {record['preset']}"
                 if "errors" in record:
                     errors.setdefault(title, record["errors"])
-    return binned_errors(errors, f"{target.removeprefix('cycle')}-cycles") if errors else None
+    return binned_errors(errors, f"{in_words(target)}s") if errors else None

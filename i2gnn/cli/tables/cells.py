@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from i2gnn.paper.counting import CountingTable, Search, dataset_title, target_title
+from i2gnn.counting import in_words
+from i2gnn.paper.counting import CountingTable, Search, dataset_title
 from i2gnn.paper.summary import Cell
 
 __all__ = ["result_tables"]
@@ -41,7 +42,7 @@ def _table(table: CountingTable, cells: list[Cell]) -> Table:
     shown.add_column("", no_wrap=True)
     targets = list(dict.fromkeys(cell.task.target for cell in cells))
     for target in targets:
-        shown.add_column(target_title(target), justify="right")
+        shown.add_column(in_words(target), justify="right")
     lowest = _lowest(cells) if isinstance(table, Search) else {}
     found = {(_title(table, c), c.task.target): c for c in cells}
     for title in dict.fromkeys(title for title, _ in found):
