@@ -151,7 +151,7 @@ def outdated(record: Mapping[str, Any]) -> list[str]:
     """Why a record is none of its table by now: settings that differ, or what is no more there."""
     table, task = TABLES.get(record["table"]), Task.of(record)
     try:
-        preset = Preset.parse(record["preset"])
+        preset = Preset.of(record)
         if preset.quick:
             return ["a smoke test"]
         if table is None or task not in table.tasks(preset):

@@ -172,6 +172,11 @@ class Preset:
             raise InputError(f"preset is {text!r}; expected a number of epochs behind @")
         return cls(name, int(epochs) if at else None, quick=text.startswith("quick-"))
 
+    @classmethod
+    def of(cls, record: Mapping[str, Any]) -> Self:
+        """That of a record."""
+        return cls.parse(record["preset"])
+
     def __str__(self) -> str:
         epochs = "" if self.epochs is None else f"@{self.epochs}"
         return f"{'quick-' if self.quick else ''}{self.name}{epochs}"

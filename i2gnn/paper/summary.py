@@ -92,7 +92,7 @@ def summarize(
     """
     found: dict[Task, dict[Preset, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
     for record in records:
-        found[Task.of(record)][Preset.parse(record["preset"])].append(record)
+        found[Task.of(record)][Preset.of(record)].append(record)
     cells = []
     for preset in presets:
         for task in table.tasks(preset):

@@ -6,7 +6,8 @@ import pytest
 
 from i2gnn.paper.presets import PRESETS, Preset, Task, configure
 from i2gnn.paper.records import record_name, write_record
-from i2gnn.report.reproducing import collect_sections, write_reproduction
+from i2gnn.paper.selection import collect_sections
+from i2gnn.report.reproducing import write_reproduction
 from tests.helpers import REPOSITORY
 
 
@@ -29,7 +30,7 @@ def record(model, target, seed, test, **changes):
         "errors": {"width": 1, "count": [0, 1], "number": [9, 8], "mae": [0.1, test]},
     } | changes
     if made["preset"].split("@")[0] in PRESETS:
-        settings = configure(Preset.parse(made["preset"]), Task.of(made), seed)
+        settings = configure(Preset.of(made), Task.of(made), seed)
         made["settings"] = settings.to_dict()
     return {"settings": {}} | made
 
