@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 from i2gnn.errors import InputError
 from i2gnn.models import REGISTRY
-from i2gnn.paper.candidates import CANDIDATES
 from i2gnn.paper.counting_published import (
     ABLATION,
     BEST_GOALS,
@@ -19,7 +18,7 @@ from i2gnn.paper.counting_published import (
 )
 from i2gnn.paper.deviations import deviations
 from i2gnn.paper.experiment import Experiment
-from i2gnn.paper.presets import Preset, Task, configure
+from i2gnn.paper.presets import TRIALS, Preset, Task, configure
 
 __all__ = [
     "TABLES",
@@ -127,7 +126,7 @@ class Search(CountingTable):
     marks = "* the lowest"
     complete = False
     seeds = 1
-    presets = tuple(f"best-{name}" for name in CANDIDATES)
+    presets = tuple(TRIALS)
     fitting = "best-<candidate>"
 
     def tasks(self, preset: Preset) -> list[Task]:

@@ -17,6 +17,7 @@ __all__ = [
     "BEST",
     "PRESETS",
     "READINGS",
+    "TRIALS",
     "VARIANTS",
     "Preset",
     "Task",
@@ -122,6 +123,9 @@ READINGS: Mapping[str, Reading] = MappingProxyType(
 )
 """By the name of their preset."""
 
+TRIALS: Mapping[str, str] = MappingProxyType({f"best-{name}": name for name in CANDIDATES})
+"""The candidates by the names of their presets."""
+
 PRESETS: Mapping[str, str] = MappingProxyType(
     {name: reading.about for name, reading in READINGS.items()}
     | {
@@ -129,7 +133,7 @@ PRESETS: Mapping[str, str] = MappingProxyType(
         "more-graphs": "best, but trained on 15,000 graphs, 13,500 more of the same kind, for "
         "200 epochs: beyond the paper's protocol",
     }
-    | {f"best-{name}": combine(changes).about for name, changes in CANDIDATES.items()}
+    | {name: combine(CANDIDATES[candidate]).about for name, candidate in TRIALS.items()}
 )
 """Presets by name, and what they are."""
 
@@ -194,8 +198,7 @@ class Preset:
     @property
     def candidate(self) -> str | None:
         """The name of the candidate that it is; None for what is chosen among them."""
-        name = self.name.removeprefix("best-")
-        return None if name == self.name else name
+        return TRIALS.get(self.name)
 
     @property
     def about(self) -> str:
@@ -257,10 +260,9 @@ def _shrink(config: RunConfig) -> RunConfig:
 
 def _near(preset: str) -> list[str]:
     """What may have been meant: the presets, or of the many candidates those of a similar name."""
-    candidates = [f"best-{name}" for name in CANDIDATES]
     if preset.startswith("best-"):
-        return get_close_matches(preset, candidates) or candidates
-    return [name for name in PRESETS if name not in candidates]
+        return get_close_matches(preset, TRIALS) or list(TRIALS)
+    return [name for name in PRESETS if name not in TRIALS]
 
 
 def _unwritten(name: str) -> dict[str, Any]:
