@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from i2gnn.benchmark.cases import counting_graphs as synthetic_graphs
-from i2gnn.training.record import hardware, versions
+from i2gnn.machine import hardware, versions
 
 __all__ = ["best_of", "describe_hardware", "synthetic_graphs"]
 

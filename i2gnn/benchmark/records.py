@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from i2gnn.benchmark.settings import BenchmarkSettings
-from i2gnn.training.record import hardware, versions
+from i2gnn.machine import hardware, versions
 
 __all__ = ["Log", "Record"]
 

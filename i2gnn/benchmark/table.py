@@ -8,6 +8,7 @@ from rich.table import Table
 
 from i2gnn.benchmark.ratios import find, summarize, value_of
 from i2gnn.benchmark.records import Record
+from i2gnn.machine import machine_name
 
 __all__ = ["tables"]
 
@@ -50,12 +51,11 @@ def tables(records: Sequence[Record]) -> Group:
 
 def _device(records: Sequence[Record]) -> str:
     first = records[0]
-    machine = first["hardware"]
-    name = machine.get("gpu") or f"{machine['cpu']}, {machine['threads']} threads"
     copy = value_of(records, formulation="device", quantity="copy")
     product = value_of(records, formulation="device", quantity="product")
     return (
-        f"{name}; {first['precision']} products. Measured ceilings: {copy:,.0f} GB/s (copy), "
+        f"{machine_name(first['hardware'])}; {first['precision']} products. "
+        f"Measured ceilings: {copy:,.0f} GB/s (copy), "
         f"{product:,.2f} TFLOP/s (product)\n"
     )
 

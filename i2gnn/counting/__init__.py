@@ -3,7 +3,14 @@
 from i2gnn.counting.api import Counts, count
 from i2gnn.counting.features import with_structures
 from i2gnn.counting.files import FileSummary, count_file
-from i2gnn.counting.patterns import CATALOGUE, PAPER_TARGETS, Pattern, parse_pattern, resolve
+from i2gnn.counting.patterns import (
+    CATALOGUE,
+    PAPER_TARGETS,
+    Pattern,
+    in_words,
+    parse_pattern,
+    resolve,
+)
 
 __all__ = [
     "CATALOGUE",
@@ -13,6 +20,7 @@ __all__ = [
     "Pattern",
     "count",
     "count_file",
+    "in_words",
     "parse_pattern",
     "resolve",
     "with_structures",

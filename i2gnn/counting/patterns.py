@@ -8,7 +8,15 @@ from itertools import permutations
 
 from i2gnn.errors import InputError
 
-__all__ = ["CATALOGUE", "MAX_NODES", "PAPER_TARGETS", "Pattern", "parse_pattern", "resolve"]
+__all__ = [
+    "CATALOGUE",
+    "MAX_NODES",
+    "PAPER_TARGETS",
+    "Pattern",
+    "in_words",
+    "parse_pattern",
+    "resolve",
+]
 
 MAX_NODES = 8
 """Nodes of a pattern at most; the search plan and its checks grow with the factorial."""
@@ -162,6 +170,19 @@ PAPER_TARGETS = (
     "triangle_rectangle",
 )
 """The nine node-level targets of the paper's experiments."""
+
+
+def in_words(name: str) -> str:
+    """The name of a substructure as people write it; more of them with an s.
+
+    Example:
+        >>> in_words("cycle5"), in_words("tailed_triangle"), in_words("triangle_rectangle")
+        ('5-cycle', 'tailed triangle', 'triangle-rectangle')
+    """
+    sized = re.fullmatch(r"(cycle|path|clique|star)(\d+)", name)
+    if sized:
+        return f"{sized[2]}-{sized[1]}"
+    return "triangle-rectangle" if name == "triangle_rectangle" else name.replace("_", " ")
 
 
 def resolve(what: str | Pattern | Iterable[str | Pattern]) -> list[Pattern]:

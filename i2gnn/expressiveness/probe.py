@@ -8,16 +8,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from i2gnn.counting import in_words
 from i2gnn.errors import InputError
 from i2gnn.expressiveness.datasets import PAIR_SETS, PairSet, load_pairs
 from i2gnn.expressiveness.separation import GAINS, SEPARATED, TIED, separate, strong_options
-from i2gnn.expressiveness.study import COUNTS, PARTLY, Learnt, StudySettings, in_words, study
+from i2gnn.expressiveness.study import COUNTS, PARTLY, Learnt, StudySettings, study
 from i2gnn.expressiveness.subjects import Factory, load_subject
 from i2gnn.expressiveness.verdicts import Verdicts
+from i2gnn.machine import hardware, versions
 from i2gnn.models import REGISTRY
 from i2gnn.refinement.rounds import NodeOrGraph
 from i2gnn.training.environment import resolve_device
-from i2gnn.training.record import hardware, versions
 
 __all__ = ["QUICK_STUDY", "Probe", "ProbeSettings", "StudySettings", "probe"]
 
@@ -100,7 +101,9 @@ class Probe:
             parts.append(f"{self.name} tells {apart:,} of {pairs:,} pairs of graphs apart.")
         for level, learnt in self.learnt.items():
             named = {
-                verdict: ", ".join(in_words(o.structure) for o in learnt if o.verdict == verdict)
+                verdict: ", ".join(
+                    f"{in_words(o.structure)}s" for o in learnt if o.verdict == verdict
+                )
                 for verdict in ("counts", "partly")
             }
             parts.append(

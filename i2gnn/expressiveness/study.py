@@ -32,7 +32,7 @@ from i2gnn.numerics import seeded
 from i2gnn.refinement.rounds import NodeOrGraph
 from i2gnn.training import OptimizerConfig, ScheduleConfig, TrainingConfig, fit
 
-__all__ = ["BASE", "COUNTS", "PARTLY", "STRUCTURES", "Learnt", "StudySettings", "in_words", "study"]
+__all__ = ["BASE", "COUNTS", "PARTLY", "STRUCTURES", "Learnt", "StudySettings", "study"]
 
 Verdict = Literal["counts", "partly", "does not"]
 
@@ -120,20 +120,6 @@ class Learnt:
             return "counts"
         beyond_base = self.error < PARTLY * self.base_error
         return "partly" if beyond_base or self.left < 2 * COUNTS else "does not"
-
-
-def in_words(structure: str) -> str:
-    """The name of a structure as people write it.
-
-    Example:
-        >>> in_words("cycle5"), in_words("clique4"), in_words("tailed_triangle")
-        ('5-cycles', '4-cliques', 'tailed triangles')
-    """
-    for kind in ("cycle", "path", "clique", "star"):
-        size = structure.removeprefix(kind)
-        if size != structure and size.isdigit():
-            return f"{size}-{kind}s"
-    return structure.replace("_", " ") + "s"
 
 
 def study(

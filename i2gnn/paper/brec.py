@@ -15,7 +15,7 @@ from i2gnn.expressiveness.subjects import Subject, load_subject
 from i2gnn.models import REGISTRY
 from i2gnn.models.registry import count_parameters
 from i2gnn.training.environment import resolve_device
-from i2gnn.training.record import hardware, versions
+from i2gnn.training.record import make_record
 
 __all__ = ["OPTIONS", "PROTOCOL", "PUBLISHED", "BRECSettings", "reproduce_brec"]
 
@@ -131,14 +131,7 @@ def reproduce_brec(
         progress=progress,
     )
     summary = summarize(lines)
-    return {
-        "table": "brec",
-        "preset": "quick" if settings.quick else "rpc",
-        "dataset": "brec",
-        "level": "graph",
-        "model": settings.model,
-        "target": "pairs",
-        "seed": settings.rpc.seed,
+    found = {
         "metric": "distinguished",
         "test": summary["distinguished"],
         "complete": len(lines) == len(pairs),
@@ -146,15 +139,24 @@ def reproduce_brec(
         "epochs": max((line["epochs"] for line in lines), default=0),
         "parameters": count_parameters(subject.build(0, pairs.pair(0))),
         "seconds": summary["seconds"],
-        "hardware": hardware(device),
-        "versions": versions(),
-        "settings": {
+    }
+    record = make_record(
+        found,
+        table="brec",
+        preset="quick" if settings.quick else "rpc",
+        dataset="brec",
+        level="graph",
+        model=settings.model,
+        target="pairs",
+        seed=settings.rpc.seed,
+        device=device,
+        settings={
             "options": {n: _plain(v) for n, v in subject.options.items()},
             "rpc": dataclasses.asdict(settings.rpc),
         },
-        "deviations": _deviations(settings, lines),
-        "pairs": lines,
-    }
+        deviations=_deviations(settings, lines),
+    )
+    return record | {"pairs": lines}
 
 
 def _deviations(settings: BRECSettings, lines: Sequence[Mapping[str, Any]]) -> list[str]:

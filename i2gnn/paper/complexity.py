@@ -20,7 +20,7 @@ from i2gnn.models.registry import count_parameters, count_published
 from i2gnn.numerics import matmul_precision, seeded
 from i2gnn.paper.theory import Theory, count_theory
 from i2gnn.progress import progress_bar
-from i2gnn.training.record import hardware, versions
+from i2gnn.training.record import make_record
 
 __all__ = ["PUBLISHED", "ComplexitySettings", "Published", "measure_complexity"]
 
@@ -105,24 +105,26 @@ def measure_complexity(settings: ComplexitySettings, progress: bool = False) -> 
         passes = {name: Inference(name, settings, graphs) for name in PUBLISHED}
         times = time_works(passes, settings)
         advance()
-    return {
-        "table": "complexity",
-        "preset": "quick" if settings.quick else "paper",
-        "dataset": source,
-        "level": "node",
-        "seed": settings.seed,
+    found = {
         "sizes": {"graphs": len(graphs), "nodes": graphs.num_nodes, "edges": graphs.num_edges},
         "models": _compare([_measured(passes[n], memory[n], times[n]) for n in PUBLISHED]),
-        "hardware": hardware(settings.where),
-        "versions": versions(),
-        "settings": {
+    }
+    return make_record(
+        found,
+        table="complexity",
+        preset="quick" if settings.quick else "paper",
+        dataset=source,
+        level="node",
+        seed=settings.seed,
+        device=settings.where,
+        settings={
             "graphs": settings.graphs,
             "precision": settings.matmul,
             "rounds": settings.repeats,
             "calls": settings.calls,
         },
-        "deviations": _deviations(settings, source),
-    }
+        deviations=_deviations(settings, source),
+    )
 
 
 class Inference:

@@ -6,6 +6,8 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Group
 from rich.table import Table
 
+from i2gnn.machine import machine_name
+
 __all__ = ["tables"]
 
 NOTES = """\
@@ -23,11 +25,10 @@ that of one layer's rows, below 1 where kernels hold no states of rows.
 def tables(record: dict[str, Any]) -> Group:
     """The paper's table beside ours, ours beside theory, and what the columns mean."""
     machine, sizes = record["hardware"], record["sizes"]
-    here = machine.get("gpu") or f"{machine['cpu']}, {machine['threads']} threads"
     title = (
         f"Cost of a forward pass: {sizes['graphs']:,} graphs ({record['dataset']}), "
         f"{sizes['nodes']:,} nodes, {sizes['edges']:,} directed edges\n"
-        f"paper: on a GPU that it does not name; ours: on {here}, "
+        f"paper: on a GPU that it does not name; ours: on {machine_name(machine)}, "
         f"{record['settings']['precision']} products\n"
     )
     measured = "PyTorch's allocator" if machine["device"] == "cuda" else "resident set"

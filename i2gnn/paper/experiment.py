@@ -1,19 +1,19 @@
 """One run of a table: what it is called, what it is made of, where its files are."""
 
-import dataclasses
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from i2gnn.errors import InputError
-from i2gnn.paper.presets import PRESETS, Task, configure
+from i2gnn.paper.presets import Preset, Task
 from i2gnn.paper.records import record_name
 from i2gnn.training import RunConfig
 from i2gnn.training.options import different_settings
 from i2gnn.training.resume import FREE
 
-__all__ = ["Experiment", "is_outdated", "shorten", "shrink"]
+__all__ = ["Experiment"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +22,7 @@ class Experiment:
 
     Attributes:
         task: Table, data set, level, model and target.
-        preset: Name of the settings.
+        preset: Which settings it has.
         seed: Of the run.
         config: All settings.
         deviations: What is other than in the paper.
@@ -30,7 +30,7 @@ class Experiment:
     """
 
     task: Task
-    preset: str
+    preset: Preset
     seed: int
     config: RunConfig
     deviations: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ class Experiment:
         """Where its checkpoint is below the folder of runs."""
         return Path(runs, self.name)
 
-    def differences(self, record: dict[str, Any]) -> list[str]:
+    def differences(self, record: Mapping[str, Any]) -> list[str]:
         """Settings in which a record of this name is of another experiment."""
         try:
             sections = {key: record["settings"][key] for key in ("data", "model", "training")}
@@ -63,43 +63,3 @@ class Experiment:
         except (KeyError, TypeError, InputError) as error:
             return [f"{type(error).__name__}: {error}"]
         return different_settings(before, self.config.to_dict(), FREE)
-
-
-def is_outdated(record: dict[str, Any]) -> bool:
-    """Whether a record's preset has other settings by now, or is no more, or never was."""
-    task, seed = Task(*(record[name] for name in Task._fields)), record["seed"]
-    preset, _, epochs = record["preset"].partition("@")
-    if preset not in PRESETS:
-        return True
-    try:
-        one = Experiment(task=task, preset=preset, seed=seed, config=configure(preset, task, seed))
-        return bool((shorten(one, int(epochs)) if epochs else one).differences(record))
-    except (KeyError, ValueError, TypeError, InputError):  # of another version, or by hand
-        return True
-
-
-def shorten(experiment: Experiment, epochs: int) -> Experiment:
-    """The same with another number of epochs, under a preset of its own name."""
-    training = dataclasses.replace(experiment.config.training, epochs=epochs)
-    return dataclasses.replace(
-        experiment,
-        preset=f"{experiment.preset}@{epochs}",
-        config=dataclasses.replace(experiment.config, training=training),
-        deviations=(*experiment.deviations, f"{epochs} epochs"),
-    )
-
-
-def shrink(experiment: Experiment) -> Experiment:
-    """The same as a smoke test: few graphs, narrow and shallow, two epochs."""
-    config = experiment.config
-    data = dataclasses.replace(config.data, count=20, limit=20, more=None)
-    if data.name == "counting":
-        data = dataclasses.replace(data, name="synthetic", limit=None)
-    model = dataclasses.replace(config.model, hidden_channels=8, num_layers=2)
-    training = dataclasses.replace(config.training, epochs=2, batch_size=4, precision="float32")
-    return dataclasses.replace(
-        experiment,
-        preset=f"quick-{experiment.preset}",
-        config=RunConfig(data=data, model=model, training=training),
-        deviations=("quick: a smoke test on a few small graphs",),
-    )

@@ -5,10 +5,9 @@ from collections.abc import Callable, Sequence
 from i2gnn.data.chembl import FILE as CHEMBL
 from i2gnn.data.download import data_folder
 from i2gnn.errors import InputError
-from i2gnn.paper.candidates import CANDIDATES
 from i2gnn.paper.counting import CountingTable
-from i2gnn.paper.experiment import Experiment, shorten, shrink
-from i2gnn.paper.presets import Task
+from i2gnn.paper.experiment import Experiment
+from i2gnn.paper.presets import Preset, Task
 
 __all__ = ["choose_experiments"]
 
@@ -29,7 +28,7 @@ def choose_experiments(
 
     Args:
         table: Where they belong.
-        presets: By default the paper's; of a search, all candidates.
+        presets: Their names; by default the paper's; of a search, all candidates.
         seeds: One run of each cell for each.
         targets: Only these.
         models: Only these.
@@ -41,34 +40,30 @@ def choose_experiments(
     Raises:
         InputError: A name that the table does not have.
     """
-    usual = ["paper"] if table.tests else [f"best-{name}" for name in CANDIDATES]
-    chosen = presets or usual
+    names = presets or table.presets
+    chosen = [Preset(name, epochs, quick) for name in names]
     # By name, so that what is asked for twice is run once.
     named = {one.name: one for preset in chosen for one in table.experiments(preset, seeds)}
     found = list(named.values())
     if not found:
-        fitting = "paper, paper-*, best, more-graphs" if table.tests else "best-<candidate>"
-        raise InputError(f"{table.name} has no runs of {', '.join(chosen)}; expected {fitting}")
+        asked = ", ".join(names)
+        raise InputError(f"{table.name} has no runs of {asked}; expected {table.fitting}")
     wanted: list[tuple[str, Sequence[str] | None, Callable[[Task], str]]] = [
         ("target", targets, lambda task: task.target),
         ("model", models, lambda task: task.model),
         ("data set", datasets, lambda task: task.dataset),
     ]
-    for what, names, of in wanted:
-        if names is not None:
+    for what, asked_for, of in wanted:
+        if asked_for is not None:
             known = list(dict.fromkeys(of(one.task) for one in found))
-            for name in names:
+            for name in asked_for:
                 if name not in known:
                     expected = ", ".join(known)
                     raise InputError(f"{table.name} has no {what} {name!r}; expected {expected}")
-            found = [one for one in found if of(one.task) in names]
+            found = [one for one in found if of(one.task) in asked_for]
     if quick:
         there = (data_folder(data_root) / CHEMBL.path).is_file()
-        found = [shrink(one) for one in found if there or one.task.dataset != "chembl"]
+        found = [one for one in found if there or one.task.dataset != "chembl"]
         if not found:
             raise InputError(f"{CHEMBL.path} is not in the folder of data sets (--data-root)")
-    if epochs is not None:
-        if epochs < 1:
-            raise InputError(f"epochs is {epochs}; expected at least 1")
-        found = [shorten(one, epochs) for one in found]
     return found

@@ -1,9 +1,11 @@
 """Settings of the counting experiments: the paper's, and ours."""
 
+import dataclasses
 from collections.abc import Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from i2gnn.errors import InputError
 from i2gnn.models import REGISTRY
@@ -15,7 +17,9 @@ __all__ = [
     "BEST",
     "PRESETS",
     "READINGS",
+    "TRIALS",
     "VARIANTS",
+    "Preset",
     "Task",
     "candidate_of",
     "chosen",
@@ -31,6 +35,11 @@ class Task(NamedTuple):
     level: str
     model: str
     target: str
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any]) -> Self:
+        """That of a record."""
+        return cls(*(record[name] for name in cls._fields))
 
 
 VARIANTS: Mapping[str, tuple[str, Mapping[str, Any]]] = MappingProxyType(
@@ -114,6 +123,9 @@ READINGS: Mapping[str, Reading] = MappingProxyType(
 )
 """By the name of their preset."""
 
+TRIALS: Mapping[str, str] = MappingProxyType({f"best-{name}": name for name in CANDIDATES})
+"""The candidates by the names of their presets."""
+
 PRESETS: Mapping[str, str] = MappingProxyType(
     {name: reading.about for name, reading in READINGS.items()}
     | {
@@ -121,26 +133,88 @@ PRESETS: Mapping[str, str] = MappingProxyType(
         "more-graphs": "best, but trained on 15,000 graphs, 13,500 more of the same kind, for "
         "200 epochs: beyond the paper's protocol",
     }
-    | {f"best-{name}": combine(changes).about for name, changes in CANDIDATES.items()}
+    | {name: combine(CANDIDATES[candidate]).about for name, candidate in TRIALS.items()}
 )
 """Presets by name, and what they are."""
 
 
-def configure(preset: str, task: Task, seed: int) -> RunConfig:
-    """The settings of one run.
+@dataclass(frozen=True)
+class Preset:
+    """Which settings a run has; records and the command line have it as a string.
+
+    Attributes:
+        name: One of `PRESETS`.
+        epochs: How many, where not as many as by that name.
+        quick: Whether it is a smoke test: few graphs, narrow and shallow, two epochs.
 
     Raises:
-        InputError: An unknown preset.
+        InputError: An unknown name, or no epochs.
+
+    Example:
+        >>> Preset.parse("quick-best-slow@50")
+        Preset(name='best-slow', epochs=50, quick=True)
+        >>> str(Preset("paper", epochs=500))
+        'paper@500'
     """
-    if preset not in PRESETS:
-        raise InputError(f"preset is {preset!r}; expected one of {', '.join(_near(preset))}")
+
+    name: str
+    epochs: int | None = None
+    quick: bool = False
+
+    def __post_init__(self) -> None:
+        if self.name not in PRESETS:
+            expected = ", ".join(_near(self.name))
+            raise InputError(f"preset is {self.name!r}; expected one of {expected}")
+        if self.epochs is not None and self.epochs < 1:
+            raise InputError(f"epochs is {self.epochs}; expected at least 1")
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """That of a string, as records have it."""
+        name, at, epochs = text.removeprefix("quick-").partition("@")
+        if at and not epochs.isdecimal():
+            raise InputError(f"preset is {text!r}; expected a number of epochs behind @")
+        return cls(name, int(epochs) if at else None, quick=text.startswith("quick-"))
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any]) -> Self:
+        """That of a record."""
+        return cls.parse(record["preset"])
+
+    def __str__(self) -> str:
+        epochs = "" if self.epochs is None else f"@{self.epochs}"
+        return f"{'quick-' if self.quick else ''}{self.name}{epochs}"
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is as its name says."""
+        return self.epochs is None and not self.quick
+
+    @property
+    def reading(self) -> Reading | None:
+        """How it reads the paper; None for ours."""
+        return READINGS.get(self.name)
+
+    @property
+    def candidate(self) -> str | None:
+        """The name of the candidate that it is; None for what is chosen among them."""
+        return TRIALS.get(self.name)
+
+    @property
+    def about(self) -> str:
+        """What it is, in a few words."""
+        return PRESETS[self.name] + ("" if self.epochs is None else f"; {self.epochs} epochs")
+
+
+def configure(preset: Preset, task: Task, seed: int) -> RunConfig:
+    """The settings of one run."""
     name, changes = VARIANTS.get(task.model, (task.model, {}))
     model: dict[str, Any] = {"name": name}
     if "hops" in REGISTRY[name].arguments:
         model["hops"] = HOPS[task.target]
     training: dict[str, Any] = {"seed": seed, "precision": "tf32", "tensorboard": False}
-    if preset in READINGS:
-        reading = READINGS[preset]
+    reading = preset.reading
+    if reading is not None:
         model |= _published(name, reading)
         if reading.unwritten:
             model["options"] |= _unwritten(name)
@@ -151,22 +225,22 @@ def configure(preset: str, task: Task, seed: int) -> RunConfig:
         model |= {**BASE, **candidate.model}
         training |= candidate.training
     data: dict[str, Any] = {"name": task.dataset, "targets": (task.target,), "level": task.level}
-    if preset == "more-graphs":
+    if preset.name == "more-graphs":
         data |= MORE_GRAPHS["data"]
         training |= MORE_GRAPHS["training"]
-    return RunConfig.from_dict(
-        {
-            "data": data,
-            "model": {**model, **changes},
-            "training": training,
-        }
+    config = RunConfig.from_dict(
+        {"data": data, "model": {**model, **changes}, "training": training}
     )
+    config = _shrink(config) if preset.quick else config
+    if preset.epochs is None:
+        return config
+    shorter = dataclasses.replace(config.training, epochs=preset.epochs)
+    return dataclasses.replace(config, training=shorter)
 
 
-def candidate_of(preset: str, task: Task) -> Change:
-    """The candidate that a preset stands for: `best-<name>`, or otherwise the chosen one."""
-    own = preset in ("best", "more-graphs")
-    return combine(CANDIDATES[chosen(task) if own else preset.removeprefix("best-")])
+def candidate_of(preset: Preset, task: Task) -> Change:
+    """The candidate that a preset stands for: its own, or otherwise the chosen one."""
+    return combine(CANDIDATES[preset.candidate or chosen(task)])
 
 
 def chosen(task: Task) -> str:
@@ -174,12 +248,21 @@ def chosen(task: Task) -> str:
     return BEST.get((task.dataset, task.level, task.target), USUAL[task.dataset])
 
 
+def _shrink(config: RunConfig) -> RunConfig:
+    """The same as a smoke test."""
+    data = dataclasses.replace(config.data, count=20, limit=20, more=None)
+    if data.name == "counting":
+        data = dataclasses.replace(data, name="synthetic", limit=None)
+    model = dataclasses.replace(config.model, hidden_channels=8, num_layers=2)
+    training = dataclasses.replace(config.training, epochs=2, batch_size=4, precision="float32")
+    return RunConfig(data=data, model=model, training=training)
+
+
 def _near(preset: str) -> list[str]:
     """What may have been meant: the presets, or of the many candidates those of a similar name."""
-    candidates = [f"best-{name}" for name in CANDIDATES]
     if preset.startswith("best-"):
-        return get_close_matches(preset, candidates) or candidates
-    return [name for name in PRESETS if name not in candidates]
+        return get_close_matches(preset, TRIALS) or list(TRIALS)
+    return [name for name in PRESETS if name not in TRIALS]
 
 
 def _unwritten(name: str) -> dict[str, Any]:

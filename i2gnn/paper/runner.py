@@ -186,7 +186,7 @@ class Runner:
             device=resolve_device(self.settings.device),
             settings=prepared.settings | experiment.config.to_dict(),
             table=task.table,
-            preset=experiment.preset,
+            preset=str(experiment.preset),
             deviations=experiment.deviations,
         )
         record["hardware"]["runs_at_once"] = self.settings.jobs  # at most; seconds grow with them

@@ -2,12 +2,12 @@
 
 import statistics
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from i2gnn.paper.counting import CountingTable
-from i2gnn.paper.presets import READINGS, Task, configure
+from i2gnn.paper.presets import READINGS, Preset, Task, configure
 
 __all__ = ["Cell", "find_stand_in", "summarize"]
 
@@ -18,7 +18,7 @@ class Cell:
 
     Attributes:
         task: Data set, level, model and target.
-        preset: Name of the settings.
+        preset: Which settings its runs should have.
         values: Errors of all seeds: on the test graphs, in a search on the validation graphs.
         exact: Shares of test items whose rounded count is right, where records have them.
         paper: What the paper prints.
@@ -27,12 +27,12 @@ class Cell:
     """
 
     task: Task
-    preset: str
+    preset: Preset
     values: tuple[float, ...]
     exact: tuple[float, ...] = ()
     paper: float | None = None
     goal: float | None = None
-    stand_in: str | None = None
+    stand_in: Preset | None = None
 
     @property
     def mean(self) -> float | None:
@@ -73,15 +73,16 @@ class Cell:
         """How many seeds there are, if not three; the reading and the epochs of a stand-in."""
         seeds = len(self.values)
         notes = [] if seeds in (0, 3) else [f"{seeds} seed{'' if seeds == 1 else 's'}"]
-        name, _, epochs = (self.stand_in or "").partition("@")
-        if name not in ("", self.preset):
-            notes.append(name)
-        return [*notes, f"{epochs} epochs"] if epochs else notes
+        if self.stand_in and self.stand_in.name != self.preset.name:
+            notes.append(self.stand_in.name)
+        if self.stand_in and self.stand_in.epochs is not None:
+            notes.append(f"{self.stand_in.epochs} epochs")
+        return notes
 
 
 def summarize(
     table: CountingTable,
-    presets: Sequence[str],
+    presets: Sequence[Preset],
     records: Iterable[dict[str, Any]],
     stand_ins: bool = False,
 ) -> list[Cell]:
@@ -89,15 +90,12 @@ def summarize(
 
     With `stand_ins` these have the records of the nearest preset, see `find_stand_in`.
     """
-    found: dict[Task, dict[str, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
+    found: dict[Task, dict[Preset, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
     for record in records:
-        task = Task(*(record[name] for name in Task._fields))
-        found[task][record["preset"]].append(record)
-    measure = "test" if table.tests else "validation"
+        found[Task.of(record)][Preset.of(record)].append(record)
     cells = []
     for preset in presets:
-        plain = preset.removeprefix("quick-").split("@")[0]
-        for task in table.tasks(plain):
+        for task in table.tasks(preset):
             made = found.get(task, {})
             stand_in = find_stand_in(preset, task, made) if stand_ins else None
             here = made.get(stand_in or preset, [])
@@ -105,21 +103,21 @@ def summarize(
                 Cell(
                     task,
                     preset,
-                    values=tuple(record[measure] for record in here),
+                    values=tuple(record[table.measure] for record in here),
                     exact=tuple(
                         record["test_metrics"]["exact"][0]
                         for record in here
                         if "exact" in record.get("test_metrics", {})
                     ),
                     paper=table.published.get(task),
-                    goal=table.goal(plain, task) if preset == plain and table.tests else None,
+                    goal=table.goal(preset, task),
                     stand_in=stand_in,
                 )
             )
     return cells
 
 
-def find_stand_in(preset: str, task: Task, made: Collection[str]) -> str | None:
+def find_stand_in(preset: Preset, task: Task, made: Iterable[Preset]) -> Preset | None:
     """Which of the presets that were made stands in for a reading of the paper that was not.
 
     Fewer epochs of the same reading, or else another reading, or else one with fewer epochs; of
@@ -127,19 +125,18 @@ def find_stand_in(preset: str, task: Task, made: Collection[str]) -> str | None:
 
     Example:
         >>> task = Task("table2", "chembl", "node", "ppgn", "cycle3")
-        >>> find_stand_in("paper", task, ["paper-code", "paper@250", "paper@500"])
+        >>> made = [Preset.parse(text) for text in ("paper-code", "paper@250", "paper@500")]
+        >>> str(find_stand_in(Preset("paper"), task, made))
         'paper@500'
-        >>> find_stand_in("paper", task, ["paper-code", "paper-5@500"])
-        'paper-code'
     """
-    if preset in made:
-        return None
     distances = {}
     for other in made:
-        name, _, epochs = other.partition("@")
-        if name in READINGS:
-            full = configure(name, task, seed=0).training.epochs
-            lacking = full - int(epochs or full)
+        if other == preset:
+            return None
+        if other.reading:
+            full = configure(Preset(other.name), task, seed=0).training.epochs
+            lacking = full - (other.epochs or full)
             if lacking >= 0:  # what was trained for longer is no stand-in
-                distances[other] = (name != preset, lacking, list(READINGS).index(name))
+                place = list(READINGS).index(other.name)
+                distances[other] = (other.name != preset.name, lacking, place)
     return min(distances, key=distances.__getitem__, default=None)

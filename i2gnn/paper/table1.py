@@ -12,7 +12,7 @@ from i2gnn.expressiveness import PairSet, Verdicts, load_pairs, load_subject, se
 from i2gnn.expressiveness.separation import GAINS, SEPARATED, TIED, strong_options
 from i2gnn.models.registry import count_parameters
 from i2gnn.progress import progress_bar
-from i2gnn.training.record import hardware, versions
+from i2gnn.training.record import make_record
 
 __all__ = ["PUBLISHED", "Published", "reproduce_table1"]
 
@@ -94,14 +94,7 @@ def _run(model: str, pairs: PairSet, seed: int, quick: bool) -> dict[str, Any]:
     found = separate(subject, pairs, seed=seed)
     cpu_seconds = time.process_time() - begun
     parameters = count_parameters(subject.build(seed, pairs.graphs))
-    return {
-        "table": "table1",
-        "preset": "quick" if quick else "paper",
-        "dataset": pairs.name,
-        "level": "graph",
-        "model": model,
-        "target": "pairs",
-        "seed": seed,
+    numbers = {
         "metric": "separated, percent of pairs",
         "test": _percent(found),
         "published": getattr(PUBLISHED[model], pairs.name),
@@ -112,16 +105,25 @@ def _run(model: str, pairs: PairSet, seed: int, quick: bool) -> dict[str, Any]:
         "seconds": round(found.seconds, 3),
         "cpu_seconds": round(cpu_seconds, 3),
         "verdicts": {k: v for k, v in found.to_dict().items() if k != "not_separated"},
-        "hardware": hardware(torch.device("cpu")),
-        "versions": versions(),
-        "settings": {
+    }
+    return make_record(
+        numbers,
+        table="table1",
+        preset="quick" if quick else "paper",
+        dataset=pairs.name,
+        level="graph",
+        model=model,
+        target="pairs",
+        seed=seed,
+        device=torch.device("cpu"),
+        settings={
             "options": dict(subject.options),
             "gains": list(GAINS),
             "tied_below": TIED,
             "separated_above": SEPARATED,
         },
-        "deviations": [*DEVIATIONS, *([f"quick: {QUICK} pairs of each"] if quick else [])],
-    }
+        deviations=[*DEVIATIONS, *([f"quick: {QUICK} pairs of each"] if quick else [])],
+    )
 
 
 def _percent(found: Verdicts) -> float:

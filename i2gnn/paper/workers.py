@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 
 import torch
 
+from i2gnn.models import REGISTRY
 from i2gnn.paper.experiment import Experiment
 from i2gnn.paper.runner import Event, Notify, Runner, RunSettings, state_of
+from i2gnn.training.sources import inputs_of
 
 __all__ = ["run_experiments", "take_next"]
 
@@ -174,9 +176,9 @@ def take_next(waiting: list[Experiment], last: Experiment) -> Experiment | None:
 
 
 def _inputs(experiment: Experiment) -> tuple[Any, ...]:
-    """What the subgraphs of an experiment depend on."""
-    model, data = experiment.config.model, experiment.config.data
-    return data.name, model.name, model.hops, model.labels
+    model = experiment.config.model
+    arguments = {"hops": model.hops, "labels": model.labels, **model.options}
+    return inputs_of(experiment.config.data, REGISTRY[model.name].model, arguments)
 
 
 def _work(connection: Connection, settings: RunSettings, stop: Any) -> None:

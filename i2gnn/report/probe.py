@@ -9,12 +9,14 @@ from typing import Any
 import yaml
 from markupsafe import Markup
 
+from i2gnn.counting import in_words
 from i2gnn.expressiveness.probe import Probe
 from i2gnn.expressiveness.references import bounds, yardsticks
 from i2gnn.expressiveness.separation import GAINS, SEPARATED, TIED
-from i2gnn.expressiveness.study import BASE, COUNTS, PARTLY, Learnt, in_words
+from i2gnn.expressiveness.study import BASE, COUNTS, PARTLY, Learnt
 from i2gnn.expressiveness.verdicts import Verdicts
 from i2gnn.files import write_atomically
+from i2gnn.machine import machine_name
 from i2gnn.report import probe_figures as figures
 from i2gnn.report.page import write_page
 
@@ -52,7 +54,6 @@ def _page(probe: Probe, record: dict[str, Any], command: str) -> dict[str, Any]:
     """What the template needs."""
     from i2gnn import __version__
 
-    machine = record["hardware"]
     learning = probe.settings.learning
     return {
         "name": probe.name,
@@ -76,7 +77,7 @@ def _page(probe: Probe, record: dict[str, Any], command: str) -> dict[str, Any]:
         "epochs": learning.epochs,
         "seconds": probe.seconds,
         "seed": probe.settings.seed,
-        "hardware": machine.get("gpu") or f"{machine['cpu']}, {machine['threads']} threads",
+        "hardware": machine_name(record["hardware"]),
         "command": command,
         "settings": yaml.safe_dump(json.loads(json.dumps(record["settings"])), sort_keys=False),
         "version": __version__,
@@ -154,7 +155,7 @@ def _level(probe: Probe, level: str, learnt: list[Learnt]) -> dict[str, Any]:
         "models": list(known),
         "rows": [
             {
-                "structure": in_words(one.structure),
+                "structure": f"{in_words(one.structure)}s",
                 "error": one.error,
                 "mean": one.mean_error,
                 "left": one.left,

@@ -1,43 +1,22 @@
 """The page of reproduced tables, made from records alone: as Markdown and as HTML with plots."""
 
-import logging
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from markupsafe import Markup
 
+from i2gnn.counting import in_words
 from i2gnn.files import write_atomically
-from i2gnn.paper.candidates import CANDIDATES, CHANGES
-from i2gnn.paper.counting import (
-    TABLES,
-    CountingTable,
-    dataset_title,
-    model_title,
-    target_title,
-)
-from i2gnn.paper.experiment import is_outdated
-from i2gnn.paper.presets import PRESETS, Task, chosen
-from i2gnn.paper.records import read_records
-from i2gnn.paper.summary import Cell, summarize
+from i2gnn.paper.counting import model_title
+from i2gnn.paper.presets import Preset
+from i2gnn.paper.sections import PAPER, Section
+from i2gnn.paper.selection import collect_sections
+from i2gnn.paper.summary import Cell
 from i2gnn.report.figures import binned_errors, learning_curves
 from i2gnn.report.page import write_page
 
-__all__ = ["Section", "collect_sections", "percent", "write_reproduction"]
-
-log = logging.getLogger(__name__)
-
-SHOWN = ("table2", "table3", "table6", "ablation", "search", "search6")
-"""Tables of the page, in its order; the figure of errors is drawn from the records of table2."""
-
-ALWAYS = {
-    "table2": ("paper", "best"),
-    "table3": ("paper", "best"),
-    "table6": ("paper", "best"),
-    "ablation": ("paper",),
-}
-"""Presets that are shown even if no run has been made; others appear with their first record."""
+__all__ = ["percent", "write_reproduction"]
 
 INTRODUCTION = """\
 Normalised mean absolute errors on the test graphs, at the epoch with the lowest validation error: \
@@ -50,115 +29,6 @@ lowest published for any model; all at the four digits that papers print. Exact:
 counts that are right once predictions are rounded. Searches are compared on validation graphs, \
 and have no goals.\
 """
-
-SEARCH = (
-    "the lowest with seed 0 is taken, unless docs/experiments.md says why not; runs of the preset "
-    "best are among those of the candidate that it is"
-)
-
-
-@dataclass(frozen=True)
-class Section:
-    """One table with one preset, or a search on one data set with all its candidates.
-
-    Attributes:
-        table: Of the paper.
-        presets: Names of the settings.
-        cells: Row by row.
-        records: From which they were made.
-    """
-
-    table: CountingTable
-    presets: tuple[str, ...]
-    cells: tuple[Cell, ...]
-    records: tuple[dict[str, Any], ...]
-
-    @property
-    def title(self) -> str:
-        """Heading."""
-        if self.table.tests:
-            return f"{self.table.title}: {self.presets[0]}"
-        where = f": {dataset_title(self.dataset)}" if self.dataset else ""
-        return self.table.title + where
-
-    @property
-    def about(self) -> str:
-        """What the preset is, and what the runs took."""
-        about = preset_title(self.presets[0]) if self.table.tests else SEARCH
-        sentence = f"{about[:1].upper()}{about[1:]}." if about else ""
-        if not self.records:
-            return f"{sentence} No run has been made yet."
-        seconds = sum(record["seconds"] for record in self.records)
-        machines = {r["hardware"].get("gpu") or r["hardware"]["cpu"] for r in self.records}
-        on = " and ".join(sorted(machines))
-        runs = "1 run" if len(self.records) == 1 else f"{len(self.records)} runs"
-        at_once = max(record["hardware"].get("runs_at_once", 1) for record in self.records)
-        together = f", up to {at_once} at a time" if at_once > 1 else ""
-        return f"{sentence} {runs}, {seconds:,.0f} s of training on {on}{together}."
-
-    @property
-    def command(self) -> str:
-        """Makes what is missing."""
-        name, _, epochs = self.presets[0].partition("@")
-        if self.table.tests and epochs:  # such a preset stands alone
-            return f"i2gnn reproduce {self.table.name} --preset {name} --epochs {epochs}"
-        names = dict.fromkeys(preset.split("@")[0] for preset in self.presets)
-        where = f" --datasets {self.dataset}" if self.dataset else ""
-        return f"i2gnn reproduce {self.table.name}{where} --preset {' '.join(names)}"
-
-    @property
-    def shown(self) -> list[Cell]:
-        """All cells of the presets that should be complete; of others, those that have runs."""
-        complete = self.presets[0] in ALWAYS.get(self.table.name, ())
-        return [cell for cell in self.cells if cell.values or complete]
-
-    @property
-    def dataset(self) -> str | None:
-        """The data set of a search, if its table has several."""
-        alone = self.table.tests or len(self.table.datasets) == 1
-        return None if alone else self.records[0]["dataset"]
-
-    @property
-    def columns(self) -> list[tuple[str, str]]:
-        """Data set and target of each column."""
-        shown = {_place(cell) for cell in self.shown}
-        return [place for place in dict.fromkeys(map(_place, self.cells)) if place in shown]
-
-    @property
-    def headings(self) -> list[str]:
-        """Titles of the columns, with the data set where the table has several."""
-        several = len({cell.task.dataset for cell in self.cells}) > 1
-        return [
-            f"{target_title(target)}, {dataset_title(dataset)}" if several else target_title(target)
-            for dataset, target in self.columns
-        ]
-
-    @property
-    def rows(self) -> list[tuple[str, list[Cell | None]]]:
-        """Title and cells of each row: a model, or a candidate."""
-        titles = dict.fromkeys(self.row_title(c.preset, c.task.model) for c in self.shown)
-        found = {(self.row_title(c.preset, c.task.model), _place(c)): c for c in self.shown}
-        return [(title, [found.get((title, c)) for c in self.columns]) for title in titles]
-
-    def row_title(self, preset: str, model: str) -> str:
-        """What a row is called."""
-        return model_title(model) if self.table.tests else preset.removeprefix("best-")
-
-    @property
-    def glossary(self) -> dict[str, str]:
-        """What the names of candidates are made of, and what it means."""
-        if self.table.tests:
-            return {}
-        names = [preset.split("@")[0].removeprefix("best-") for preset in self.presets]
-        used = {change for name in names for change in CANDIDATES.get(name, ())}
-        return {name: change.about for name, change in CHANGES.items() if name in used}
-
-    @property
-    def deviations(self) -> list[str]:
-        """What these runs do otherwise than the paper; candidates say it by themselves."""
-        if not self.table.tests:
-            return []
-        return list(dict.fromkeys(d for record in self.records for d in record["deviations"]))
 
 
 def write_reproduction(
@@ -180,87 +50,6 @@ def write_reproduction(
         }
         write_page(html, "reproducing.html", values)
     return sections
-
-
-def collect_sections(results: str | os.PathLike[str]) -> list[Section]:
-    """All tables with all their presets that have records, and those that should."""
-    records = []
-    for record in read_records(results, SHOWN):
-        if is_outdated(record):
-            values = (record[key] for key in ("table", "preset", *Task._fields[1:], "seed"))
-            name = " ".join(map(str, values))
-            log.warning("left out, for its preset has other settings by now: %s", name)
-        else:
-            records.append(record)
-    sections = []
-    for table in (TABLES[name] for name in SHOWN):
-        own = [r for r in records if r["table"] == table.name]
-        if table.tests:  # and it may show runs of another table
-            presets = dict.fromkeys([*ALWAYS.get(table.name, ()), *(r["preset"] for r in own)])
-            sections += _once([_section(table, (preset,), records) for preset in presets])
-            continue
-        own += [*_runs_of_best(table, records, own)]
-        for dataset in table.datasets:
-            here = [r for r in own if r["dataset"] == dataset]
-            tried = sorted({r["preset"] for r in here}, key=_turn)
-            sections += [_section(table, tuple(tried), here)] if tried else []
-    return sections
-
-
-def _section(
-    table: CountingTable, presets: tuple[str, ...], records: Sequence[dict[str, Any]]
-) -> Section:
-    cells = summarize(table, presets, records, stand_ins=presets == ("paper",))
-    order: dict[tuple[str, ...], int] = {
-        (cell.stand_in or cell.preset, *cell.task): place for place, cell in enumerate(cells)
-    }
-    used = [record for record in records if _key(record) in order]
-    used.sort(key=lambda record: (order[_key(record)], record["seed"]))
-    return Section(table, presets, tuple(cells), tuple(used))
-
-
-def _once(sections: Sequence[Section]) -> list[Section]:
-    """Without those of presets all of whose records stand in for another's."""
-    elsewhere = {(c.stand_in, c.task) for s in sections for c in s.cells if c.stand_in}
-
-    def is_repeated(section: Section) -> bool:
-        own = {(c.preset, c.task) for c in section.cells if c.values and not c.stand_in}
-        return bool(own) and own <= elsewhere
-
-    return [section for section in sections if not is_repeated(section)]
-
-
-def _turn(preset: str) -> tuple[int, str]:
-    """Candidates in the order in which they are listed."""
-    return list(PRESETS).index(preset.split("@")[0]), preset
-
-
-def _runs_of_best(
-    search: CountingTable, records: Sequence[dict[str, Any]], own: Sequence[dict[str, Any]]
-) -> Iterator[dict[str, Any]]:
-    """Runs of `best` as those of the candidate it is, where candidates have been compared."""
-    found = {(*_key(record), record["seed"]) for record in own}
-    compared = {key[1:-1] for key in found}
-    for record in (record for record in records if record["preset"] == "best"):
-        task = Task(search.name, *(record[name] for name in Task._fields[1:]))
-        here = {"table": search.name, "preset": f"best-{chosen(task)}", "test_metrics": {}}
-        run = {**record, **here}
-        if task in compared and (*_key(run), run["seed"]) not in found:
-            yield run
-
-
-def preset_title(preset: str) -> str:
-    """What a preset is, in a few words."""
-    name, _, epochs = preset.partition("@")
-    return PRESETS.get(name, "") + (f"; {epochs} epochs" if epochs else "")
-
-
-def _place(cell: Cell) -> tuple[str, str]:
-    return cell.task.dataset, cell.task.target
-
-
-def _key(record: dict[str, Any]) -> tuple[str, ...]:
-    return tuple(record[key] for key in ("preset", *Task._fields))
 
 
 def _markdown(sections: Sequence[Section]) -> str:
@@ -312,7 +101,7 @@ def _curves(section: Section) -> Iterator[tuple[str, Markup]]:
     for (dataset, target), heading in zip(section.columns, section.headings, strict=True):
         histories = {}
         for record in section.records:
-            title = section.row_title(record["preset"], record["model"])
+            title = section.table.row_title(Preset.of(record), record["model"])
             here = (record["dataset"], record["target"]) == (dataset, target)
             if here and "curve" in record and title not in histories:
                 columns = record["curve"]
@@ -331,7 +120,7 @@ def _error_figure(sections: Sequence[Section], target: str) -> str | None:
         for record in section.records:
             if (record["dataset"], record["target"]) == ("counting", target):
                 title = model_title(record["model"])
-                title += "" if record["preset"] == "paper" else f", {record['preset']}"
+                title += "" if Preset.of(record) == PAPER else f", {record['preset']}"
                 if "errors" in record:
                     errors.setdefault(title, record["errors"])
-    return binned_errors(errors, f"{target.removeprefix('cycle')}-cycles") if errors else None
+    return binned_errors(errors, f"{in_words(target)}s") if errors else None

@@ -1,48 +1,57 @@
 """What to write beside a result so that others can judge and repeat it."""
 
-import importlib.metadata
-import os
-import platform
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
+from i2gnn.machine import hardware, versions
 from i2gnn.training.loop import Result
 
-__all__ = ["bin_errors", "hardware", "make_record", "short", "versions"]
+__all__ = ["bin_errors", "make_record", "short"]
 
 BINS = 64
 """Bins of true values at most."""
-PACKAGES = ("i2gnn", "torch", "torch_geometric", "pytorch-lightning", "numpy", "numba")
 
 
 def make_record(
-    result: Result,
+    found: Result | Mapping[str, Any],
     *,
     dataset: str,
     level: str,
-    model: str,
-    target: str,
     seed: int,
     device: torch.device,
     settings: Mapping[str, Any],
+    model: str | None = None,
+    target: str | None = None,
     table: str | None = None,
     preset: str | None = None,
     deviations: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """One result as JSON: the numbers, and all that they depend on."""
+    """One result as JSON: the numbers found by training or otherwise, and all they depend on.
+
+    What compares several models, or has no targets, has none of its own.
+    """
+    own = {"model": model, "target": target}
     return {
         "table": table,
         "preset": preset,
         "dataset": dataset,
         "level": level,
-        "model": model,
-        "target": target,
+        **{key: name for key, name in own.items() if name is not None},
         "seed": seed,
+        **(_numbers(found) if isinstance(found, Result) else found),
+        "hardware": hardware(device),
+        "versions": versions(),
+        "settings": dict(settings),
+        "deviations": list(deviations),
+    }
+
+
+def _numbers(result: Result) -> dict[str, Any]:
+    return {
         "metric": result.metric,
         "test": result.test,
         "validation": result.validation,
@@ -52,10 +61,6 @@ def make_record(
         "stopped": result.stopped,
         "parameters": result.parameters,
         "seconds": round(result.seconds, 3),
-        "hardware": hardware(device),
-        "versions": versions(),
-        "settings": dict(settings),
-        "deviations": list(deviations),
     }
 
 
@@ -90,37 +95,3 @@ def bin_errors(
 def short(value: float) -> float:
     """Five significant digits: enough for plots, and short in a file."""
     return int(value) if float(value).is_integer() else float(f"{value:.5g}")
-
-
-def hardware(device: torch.device) -> dict[str, Any]:
-    """Names the processor, the threads in use and, on CUDA, the GPU."""
-    found: dict[str, Any] = {
-        "device": device.type,
-        "cpu": _processor(),
-        "cores": os.cpu_count(),
-        "threads": torch.get_num_threads(),
-    }
-    if device.type == "cuda":
-        found["gpu"] = torch.cuda.get_device_name(device)
-    return found
-
-
-def versions() -> dict[str, str]:
-    """Versions of Python and of the packages that numbers depend on, if installed."""
-    found = {"python": platform.python_version()}
-    for name in PACKAGES:
-        try:
-            found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return found
-
-
-def _processor() -> str:
-    """The processor's model; `platform` often gives only its architecture."""
-    path = Path("/proc/cpuinfo")
-    if path.is_file():
-        for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()

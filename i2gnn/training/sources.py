@@ -1,6 +1,7 @@
 """Data for many runs: each set is read once, and its subgraphs are extracted once."""
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from i2gnn.data import (
@@ -15,7 +16,10 @@ from i2gnn.models import Network
 from i2gnn.training.config import DataConfig
 from i2gnn.training.distinct import with_kinds
 
-__all__ = ["Sources"]
+__all__ = ["Sources", "inputs_of"]
+
+ARGUMENTS = "hops", "labels", "structures"
+"""Those of networks on which their subgraphs depend."""
 
 
 class Sources:
@@ -51,9 +55,7 @@ class Sources:
         self, model: Network, data: CountingData, config: DataConfig, kinds: bool = False
     ) -> GraphStore:
         """What the model takes of the data of that configuration, on demand with kinds of nodes."""
-        names = "identifiers", "hops", "labels", "structures"
-        settings = (getattr(model, name, None) for name in names)
-        key = (_key(config), type(model).extract, *settings)
+        key = inputs_of(config, type(model), {n: getattr(model, n, None) for n in ARGUMENTS})
         if self._last is None or self._last[0] != key:
             self._last = None  # frees the memory first
             store = model.extract(data.graphs, cache_dir=self.cache_dir, progress=self.progress)
@@ -69,6 +71,14 @@ class Sources:
         if config.name == "chembl":
             return read_chembl(self.data_root, config.limit)
         return draw_counting(config.count, config.seed, self.progress)
+
+
+def inputs_of(
+    config: DataConfig, network: type[Network], arguments: Mapping[str, Any]
+) -> tuple[Any, ...]:
+    """What the subgraphs of a network with these arguments depend on, targets aside."""
+    own = network.extract, getattr(network, "identifiers", None)
+    return (_key(config), *own, *(arguments.get(name) for name in ARGUMENTS))
 
 
 def _key(config: DataConfig) -> tuple[Any, ...]:

@@ -16,6 +16,7 @@ from i2gnn.cli.tables.progress import _View, show_progress
 from i2gnn.errors import InputError
 from i2gnn.paper.counting import TABLES
 from i2gnn.paper.plan import choose_experiments
+from i2gnn.paper.presets import Preset
 from i2gnn.paper.runner import Event
 from i2gnn.paper.summary import Cell
 
@@ -137,13 +138,13 @@ def test_the_view_of_all_runs():
 
 def test_a_search_marks_the_lowest():
     table = TABLES["search"]
-    tasks = table.tasks("best")[:2]
+    tasks = table.tasks(Preset("best"))[:2]
     cells = [
-        Cell(task, preset, values=(value,))
+        Cell(task, Preset(preset), values=(value,))
         for preset, value in (("best-small-batches", 0.3), ("best-slow", 0.1))
         for task in tasks
     ]
-    cells.append(Cell(tasks[0], "best-slower", values=()))
+    cells.append(Cell(tasks[0], Preset("best-slower"), values=()))
     screen = io.StringIO()
     for part in result_tables(table, cells, 100):
         Console(file=screen, width=100).print(part)
@@ -192,9 +193,9 @@ def test_no_view_if_quiet(capsys):
 
 def test_rows_of_models_stay_apart_where_the_paper_has_no_number():
     table = TABLES["table2"]
-    tasks = [task for task in table.tasks("best") if task.target in ("cycle6", "cycle7")]
+    tasks = [task for task in table.tasks(Preset("best")) if task.target in ("cycle6", "cycle7")]
     cells = [
-        Cell(task, "best-small-batches", values=(0.5,), paper=table.published.get(task))
+        Cell(task, Preset("best-small-batches"), values=(0.5,), paper=table.published.get(task))
         for task in tasks
         if task.dataset == "counting"
     ]

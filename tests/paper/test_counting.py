@@ -11,7 +11,7 @@ from i2gnn.paper.candidates import CANDIDATES
 from i2gnn.paper.counting import TABLES
 from i2gnn.paper.counting_published import CYCLES, GRAPHLETS
 from i2gnn.paper.plan import choose_experiments
-from i2gnn.paper.presets import Task, configure
+from i2gnn.paper.presets import Preset, Task, configure
 from i2gnn.training import RunConfig, build_model
 from i2gnn.training.run import network_of
 from i2gnn.training.sources import Sources
@@ -54,7 +54,9 @@ def test_the_ablation_does_not_repeat_runs_of_the_full_model():
 
 
 def test_the_papers_settings():
-    config = configure("paper", Task("table2", "counting", "node", "i2gnn", "cycle6"), seed=2)
+    config = configure(
+        Preset("paper"), Task("table2", "counting", "node", "i2gnn", "cycle6"), seed=2
+    )
     training = config.training
     assert (training.epochs, training.batch_size, training.seed) == (2000, 256, 2)
     assert (training.loss, training.standardize) == ("l1", "train+val")
@@ -62,7 +64,9 @@ def test_the_papers_settings():
     schedule = training.schedule
     assert (schedule.name, schedule.factor, schedule.patience) == ("plateau", 0.9, 10)
     assert (config.model.num_layers, config.model.hops) == (4, 3)
-    deeper = configure("paper-5", Task("table2", "counting", "node", "i2gnn", "cycle3"), seed=0)
+    deeper = configure(
+        Preset("paper-5"), Task("table2", "counting", "node", "i2gnn", "cycle3"), seed=0
+    )
     assert (deeper.model.num_layers, deeper.model.hops) == (5, 1)
 
 
@@ -70,7 +74,7 @@ def test_the_papers_settings_read_otherwise():
     """By its code, or by its text to the letter; nothing else changes."""
     task = Task("table3", "counting", "node", "i2gnn", "clique4")
     paper, shared, text = (
-        configure(preset, task, seed=1) for preset in ("paper", "paper-code", "paper-text")
+        configure(Preset(name), task, seed=1) for name in ("paper", "paper-code", "paper-text")
     )
     assert shared.model.options == {**paper.model.options, "shared_labels": True}
     assert dataclasses.replace(shared.model, options=paper.model.options) == paper.model
@@ -82,11 +86,11 @@ def test_the_papers_settings_read_otherwise():
         for config in (paper, shared)
     ]
     assert [len(each) for each in tables] == [4, 2]
-    kernels = configure("paper-code", task._replace(model="gnnak_plain"), seed=1).model
+    kernels = configure(Preset("paper-code"), task._replace(model="gnnak_plain"), seed=1).model
     assert len(build_model(network_of(kernels, random_graphs(2))).encoders[0].tables) == 1
-    rival = configure("paper-code", task._replace(model="ppgn"), seed=1)  # has no labels
-    assert rival == configure("paper", task._replace(model="ppgn"), seed=1)
-    marked = configure("paper-code", task._replace(model="idgnn"), seed=1).model
+    rival = configure(Preset("paper-code"), task._replace(model="ppgn"), seed=1)  # has no labels
+    assert rival == configure(Preset("paper"), task._replace(model="ppgn"), seed=1)
+    marked = configure(Preset("paper-code"), task._replace(model="idgnn"), seed=1).model
     assert marked.options == {**paper.model.options, "learned_start": True}
 
 
@@ -97,16 +101,18 @@ def test_the_papers_settings_read_otherwise():
 def test_losses_of_the_published_code(model, squared):
     for dataset, expected in (("chembl", squared), ("counting", [])):
         tasks = [Task("table2", dataset, "node", model, target) for target in CYCLES]
-        losses = {task.target: configure("paper-code", task, 0).training.loss for task in tasks}
+        losses = {
+            task.target: configure(Preset("paper-code"), task, 0).training.loss for task in tasks
+        }
         assert [target for target, loss in losses.items() if loss == "mse"] == expected
-        assert {configure("paper", task, 0).training.loss for task in tasks} == {"l1"}
+        assert {configure(Preset("paper"), task, 0).training.loss for task in tasks} == {"l1"}
 
 
 @pytest.mark.parametrize("name", ROWS)
 def test_models_have_the_papers_number_of_parameters(name):
     """Table 12, which has 3 hops for all and a narrower PPGN."""
     task = Task("table2", "synthetic", "node", name, "cycle6")
-    config = configure("paper", task, seed=0)
+    config = configure(Preset("paper"), task, seed=0)
     if name == "ppgn":
         assert config.model.hidden_channels == 300
         return
@@ -121,7 +127,9 @@ def test_best_has_our_model_alone_and_longer_cycles():
     assert {e.task.model for e in experiments} == {"i2gnn", "i3gnn"}
     long = {(e.task.model, e.task.target) for e in experiments if e.task.target > "cycle6"}
     assert long == {(m, t) for m in ("i2gnn", "i3gnn") for t in ("cycle7", "cycle8")}
-    goal = TABLES["table2"].goal("best", Task("table2", "counting", "node", "i2gnn", "cycle6"))
+    goal = TABLES["table2"].goal(
+        Preset("best"), Task("table2", "counting", "node", "i2gnn", "cycle6")
+    )
     assert goal == 0.0045
 
 
@@ -129,12 +137,14 @@ def test_more_graphs_are_those_of_best_with_more_to_train_on():
     experiments = plan("table2", presets=["more-graphs"])
     assert {e.task.dataset for e in experiments} == {"counting"}
     for experiment in experiments:
-        best = configure("best", experiment.task, seed=0)
+        best = configure(Preset("best"), experiment.task, seed=0)
         config, training = experiment.config, experiment.config.training
         assert config.model == best.model and training.epochs == 200
         assert dataclasses.replace(training, epochs=best.training.epochs) == best.training
         assert config.data == dataclasses.replace(best.data, more=13_500)
-        assert TABLES["table2"].goal("more-graphs", experiment.task) is None  # not the protocol
+        assert (
+            TABLES["table2"].goal(Preset("more-graphs"), experiment.task) is None
+        )  # not the protocol
         assert "13,500 more graphs to train on" in experiment.deviations
     (quick, *_) = plan("table2", presets=["more-graphs"], quick=True)
     assert quick.config.data.more is None
@@ -154,7 +164,9 @@ def test_a_search_never_sees_the_test_graphs():
 @pytest.mark.parametrize("name", CANDIDATES)
 def test_every_candidate_can_be_built(name):
     data = RunConfig.from_dict({"data": {"count": 10}}).data
-    config = configure(f"best-{name}", Task("search", "counting", "node", "i2gnn", "cycle5"), 0)
+    config = configure(
+        Preset(f"best-{name}"), Task("search", "counting", "node", "i2gnn", "cycle5"), 0
+    )
     model = build_model(network_of(config.model, Sources().load(data).graphs))
     assert model.hops == 2
 
@@ -178,7 +190,7 @@ def test_a_part_of_a_table():
 def test_quick_runs_need_no_files(tmp_path):
     chosen = plan("table2", quick=True, data_root=str(tmp_path))
     assert {e.config.data.name for e in chosen} == {"synthetic"} and len(chosen) == 24
-    assert all(e.preset == "quick-paper" and e.epochs == 2 for e in chosen)
+    assert all(str(e.preset) == "quick-paper" and e.epochs == 2 for e in chosen)
 
 
 def test_what_is_asked_for_twice_is_run_once():

@@ -4,9 +4,10 @@ from html.parser import HTMLParser
 
 import pytest
 
-from i2gnn.paper.presets import PRESETS, Task, configure
+from i2gnn.paper.presets import PRESETS, Preset, Task, configure
 from i2gnn.paper.records import record_name, write_record
-from i2gnn.report.reproducing import collect_sections, write_reproduction
+from i2gnn.paper.selection import collect_sections
+from i2gnn.report.reproducing import write_reproduction
 from tests.helpers import REPOSITORY
 
 
@@ -28,11 +29,9 @@ def record(model, target, seed, test, **changes):
         "test_metrics": {"exact": [0.975]},
         "errors": {"width": 1, "count": [0, 1], "number": [9, 8], "mae": [0.1, test]},
     } | changes
-    preset, _, epochs = made["preset"].partition("@")
-    if preset in PRESETS:
-        task = Task(*(made[name] for name in Task._fields))
-        made["settings"] = configure(preset, task, seed).to_dict()
-        made["settings"]["training"] |= {"epochs": int(epochs)} if epochs else {}
+    if made["preset"].split("@")[0] in PRESETS:
+        settings = configure(Preset.of(made), Task.of(made), seed)
+        made["settings"] = settings.to_dict()
     return {"settings": {}} | made
 
 
@@ -89,7 +88,7 @@ def test_cells_are_means_over_seeds_beside_the_paper(results):
 def test_a_search_shows_validation(results):
     searched = [s for s in collect_sections(results) if s.table.name == "search"]
     (section,) = searched
-    assert section.presets == ("best-slow", "best-small-batches@50")
+    assert section.presets == (Preset("best-slow"), Preset("best-small-batches", epochs=50))
     assert section.headings == ["5-cycle, synthetic"]  # others have not been compared
     (slow, [first]), (small, [second]) = section.rows
     assert (slow, small) == ("slow", "small-batches@50")
@@ -122,7 +121,7 @@ def test_presets_on_the_side_show_what_there_is(results):
     keep(results, record("i2gnn", "cycle4", 0, 0.02))
     for target in ("cycle6", "cycle4"):
         keep(results, record("i2gnn", target, 0, 0.01, preset="paper-5"))
-    (section,) = (s for s in collect_sections(results) if s.presets == ("paper-5",))
+    (section,) = (s for s in collect_sections(results) if s.presets == (Preset("paper-5"),))
     assert section.headings == ["4-cycle, synthetic", "6-cycle, synthetic"]  # the table's order
     ((title, cells),) = section.rows
     assert title == "I²-GNN" and [c.mean for c in cells if c] == [0.01, 0.01]
@@ -148,11 +147,12 @@ def test_the_nearest_run_stands_in_for_that_of_the_paper(tmp_path, made, stand_i
     keep(tmp_path, *(record("i2gnn", "cycle6", 0, tests[p], preset=p) for p in made))
     sections = collect_sections(tmp_path)
     ours = cell(sections, "Table 2, cycles at nodes: paper", "i2gnn", "cycle6")
-    assert (ours.stand_in, ours.notes) == (stand_in, notes)
+    assert ours.stand_in == (Preset.parse(stand_in) if stand_in else None)
+    assert ours.notes == notes
     assert ours.mean == tests.get(stand_in or "paper")
     other = cell(sections, "Table 2, cycles at nodes: best", "i2gnn", "cycle6")
     assert other.stand_in is None
-    shown = {s.presets[0] for s in sections if s.table.name == "table2"}
+    shown = {str(s.presets[0]) for s in sections if s.table.name == "table2"}
     assert shown == {"paper", "best", *made} - {stand_in}
 
 
@@ -173,7 +173,9 @@ def test_stand_ins_are_part_of_the_section(results):
     assert "<small>1 seed, paper-code, 250 epochs</small>" in page
     assert page.count("<svg") == 9  # two more than without: of 4-cycles, here and in the ablation
     keep(results, record("i2gnn", "cycle5", 0, 0.003, preset="paper@500"))  # has one of its own
-    (section,) = (s for s in collect_sections(results) if s.presets == ("paper@500",))
+    (section,) = (
+        s for s in collect_sections(results) if s.presets == (Preset("paper", epochs=500),)
+    )
     assert {c.task.model for c in section.shown} == {"ppgn", "i2gnn"}
     assert len(section.records) == 4
 
@@ -182,7 +184,7 @@ def test_the_full_model_of_the_ablation_has_stand_ins_too(tmp_path):
     keep(tmp_path, record("i2gnn", "cycle6", 0, 0.01, preset="paper@500"))
     sections = collect_sections(tmp_path)
     ours = cell(sections, "Ablation, labels and identifiers: paper", "i2gnn", "cycle6")
-    assert ours.stand_in == "paper@500" and ours.values == (0.01,)
+    assert ours.stand_in == Preset("paper", epochs=500) and ours.values == (0.01,)
 
 
 def test_records_of_other_settings_are_left_out(results, caplog):
@@ -193,12 +195,27 @@ def test_records_of_other_settings_are_left_out(results, caplog):
     foreign = record("i2gnn", "cycle5", 5, 9.0)
     foreign["settings"]["training"]["new_option"] = 1
     nowhere = record("i2gnn", "cycle5", 6, 9.0) | {"preset": "best@abc"}
-    keep(results, old, more, foreign, nowhere)
+    elsewhere = record("i2gnn", "cycle5", 7, 9.0) | {"target": "cycle9"}
+    keep(results, old, more, foreign, nowhere, elsewhere)
     ours = cell(collect_sections(results), "Table 2, cycles at nodes: paper", "i2gnn", "cycle5")
     assert len(ours.values) == 3 and ours.mean == pytest.approx(0.003)
     left_out = [text for text in caplog.messages if "left out" in text]
-    assert len(left_out) == 5  # and the forgotten preset
-    assert any("table2 paper counting node i2gnn cycle5 3" in text for text in left_out)
+    assert len(left_out) == 6  # and the forgotten preset
+    for name, reason in (
+        ("paper-counting-i2gnn-cycle5-3", "training.optimizer.lr (was 0.3, is 0.001)"),
+        ("paper-counting-i2gnn-cycle5-4", "model.options.readout_mlp (was 'edge', is 'absent')"),
+        ("paper-counting-i2gnn-cycle5-5", "new_option"),
+        ("best@abc-counting-i2gnn-cycle5-6", "'best@abc'; expected a number of epochs"),
+        ("paper-counting-i2gnn-cycle9-7", "no table has such a cell"),
+        ("forgotten-counting-i2gnn-cycle6-0", "preset is 'forgotten'; expected one of paper,"),
+    ):
+        assert any(f"left out: table2/{name}: " in text and reason in text for text in left_out)
+
+
+def test_an_error_of_ours_is_no_reason_to_leave_records_out(results, monkeypatch):
+    monkeypatch.setattr("i2gnn.paper.presets.REGISTRY", {})
+    with pytest.raises(KeyError):
+        collect_sections(results)
 
 
 def test_both_pages(results):

@@ -41,16 +41,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Runs what is not there yet, writes the records, prints the tables."""
-    from i2gnn.files import write_atomically
     from i2gnn.paper.brec import reproduce_brec
+    from i2gnn.paper.records import write_record
 
     records = []
     folder = Path(arguments.out, "brec")
     for seed in range(arguments.seed, arguments.seed + arguments.seeds):
         settings = _settings(arguments, seed)
         record = reproduce_brec(settings, folder, progress=not arguments.quiet)
-        document = json.dumps(record, indent=1, ensure_ascii=False)
-        write_atomically(folder / f"{settings.name}.json", document + "\n")
+        write_record(folder / f"{settings.name}.json", record)
         records.append(record)
         if not arguments.json:
             Console().print(_tables(record), highlight=False)

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from i2gnn.paper.counting import CountingTable, dataset_title, model_title, target_title
+from i2gnn.counting import in_words
+from i2gnn.paper.counting import CountingTable, Search, dataset_title
 from i2gnn.paper.summary import Cell
 
 __all__ = ["result_tables"]
@@ -21,21 +22,19 @@ def result_tables(table: CountingTable, cells: list[Cell], width: int) -> Iterat
     A heading and a table for each data set; several tables if one were wider than `width`
     characters. What the marks mean comes last.
     """
-    what = "test MAE, ours over the paper's" if table.tests else "validation MAE"
-    shown = [cell for cell in cells if cell.values or table.tests]  # a search is never complete
+    shown = [cell for cell in cells if cell.values or table.complete]
     title_width = max(
         (len(line) for c in shown for line in _title(table, c).split("\n")), default=0
     )
     together = max(1, (width - title_width - 3) // WIDE)
     for dataset in dict.fromkeys(cell.task.dataset for cell in shown):
-        yield f"{table.title}, {dataset_title(dataset)}: normalised {what}"
+        yield f"{table.title}, {dataset_title(dataset)}: normalised {table.measured}"
         here = [cell for cell in shown if cell.task.dataset == dataset]
         targets = list(dict.fromkeys(cell.task.target for cell in here))
         for begin in range(0, len(targets), together):
             some = targets[begin : begin + together]
             yield _table(table, [cell for cell in here if cell.task.target in some])
-    marks = "✓ the goal is met, ✗ it is not" if table.tests else "* the lowest"
-    yield f"mean of the seeds (how many, if not three); {marks}"
+    yield f"mean of the seeds (how many, if not three); {table.marks}"
 
 
 def _table(table: CountingTable, cells: list[Cell]) -> Table:
@@ -43,8 +42,8 @@ def _table(table: CountingTable, cells: list[Cell]) -> Table:
     shown.add_column("", no_wrap=True)
     targets = list(dict.fromkeys(cell.task.target for cell in cells))
     for target in targets:
-        shown.add_column(target_title(target), justify="right")
-    lowest = {} if table.tests else _lowest(cells)
+        shown.add_column(in_words(target), justify="right")
+    lowest = _lowest(cells) if isinstance(table, Search) else {}
     found = {(_title(table, c), c.task.target): c for c in cells}
     for title in dict.fromkeys(title for title, _ in found):
         shown.add_row(title, *(_text(found.get((title, t)), lowest.get(t)) for t in targets))
@@ -52,8 +51,7 @@ def _table(table: CountingTable, cells: list[Cell]) -> Table:
 
 
 def _title(table: CountingTable, cell: Cell) -> str:
-    """Of a row: a model with a preset; in a search, the candidate."""
-    return f"{model_title(cell.task.model)}\n{cell.preset}" if table.tests else cell.preset
+    return table.full_title(cell.preset, cell.task.model)
 
 
 def _lowest(cells: list[Cell]) -> dict[str, Cell]:

@@ -20,9 +20,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Measures, prints the tables."""
-    from i2gnn.files import write_atomically
     from i2gnn.paper import ComplexitySettings, measure_complexity
     from i2gnn.paper.complexity_table import tables
+    from i2gnn.paper.records import write_record
 
     settings = ComplexitySettings(
         device=arguments.device,
@@ -33,11 +33,10 @@ def execute(arguments: argparse.Namespace) -> int:
         seed=arguments.seed,
     )
     record = measure_complexity(settings, progress=not arguments.quiet)
-    document = json.dumps(record, indent=2, ensure_ascii=False)
     if arguments.out:
-        write_atomically(_path(arguments.out, record), document + "\n")
+        write_record(_path(arguments.out, record), record)
     if arguments.json:
-        print(document)
+        print(json.dumps(record, indent=2, ensure_ascii=False))
     else:
         Console().print(tables(record), highlight=False)
     return 0

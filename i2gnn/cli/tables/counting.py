@@ -88,7 +88,7 @@ def _plan(table: "CountingTable", arguments: argparse.Namespace) -> "list[Experi
 
     seeds = arguments.seeds
     if seeds is None:
-        count = 1 if arguments.quick or not table.tests else 3
+        count = 1 if arguments.quick else table.seeds
         seeds = range(arguments.seed, arguments.seed + count)
     return choose_experiments(
         table,

@@ -11,8 +11,10 @@ from rich.live import Live
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from i2gnn.paper.counting import dataset_title, model_title, target_title
+from i2gnn.counting import in_words
+from i2gnn.paper.counting import dataset_title, model_title
 from i2gnn.paper.experiment import Experiment
+from i2gnn.paper.presets import Preset
 from i2gnn.paper.runner import Event, Notify
 
 __all__ = ["show_progress"]
@@ -103,14 +105,14 @@ class _View:
         columns = list(dict.fromkeys((e.task.dataset, e.task.target) for e in self._experiments))
         grid.add_column("")
         for dataset, target in columns:
-            grid.add_column(f"{target_title(target)}\n{dataset_title(dataset)}", justify="right")
+            grid.add_column(f"{in_words(target)}\n{dataset_title(dataset)}", justify="right")
         rows = dict.fromkeys((e.preset, e.task.model) for e in self._experiments)
         for preset, model in rows:
             texts = [self._cell(preset, model, *column) for column in columns]
             grid.add_row(f"{model_title(model)} {preset}", *texts)
         return Group(grid, self._bars)
 
-    def _cell(self, preset: str, model: str, dataset: str, target: str) -> str:
+    def _cell(self, preset: Preset, model: str, dataset: str, target: str) -> str:
         wanted = (preset, model, dataset, target)
         states: Counter[str] = Counter(
             self._states[e.name].state

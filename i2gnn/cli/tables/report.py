@@ -31,7 +31,7 @@ def execute(arguments: argparse.Namespace) -> int:
     pages = below if arguments.out else usual
     markdown, html = arguments.markdown or pages[0], arguments.html or pages[1]
     sections = write_reproduction(results, markdown, html)
-    cells = [cell for section in sections if section.table.tests for cell in section.shown]
+    cells = [cell for section in sections if section.table.complete for cell in section.shown]
     filled = sum(bool(cell.values) for cell in cells)
     if arguments.json:
         print(json.dumps({"cells": len(cells), "filled": filled}))

@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Runs the models, writes the records, prints the table."""
-    from i2gnn.paper.records import write_record
+    from i2gnn.paper.records import record_name, write_record
     from i2gnn.paper.table1 import reproduce_table1
 
     records = reproduce_table1(
@@ -38,8 +38,7 @@ def execute(arguments: argparse.Namespace) -> int:
         progress=not arguments.quiet,
     )
     for record in records if arguments.out else ():
-        names = (record[key] for key in ("preset", "dataset", "model", "target", "seed"))
-        write_record(Path(arguments.out, "table1", f"{'-'.join(map(str, names))}.json"), record)
+        write_record(Path(arguments.out, f"{record_name(record)}.json"), record)
     if arguments.json:
         print(json.dumps(records, indent=2, ensure_ascii=False))
         return 0
