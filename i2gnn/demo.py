@@ -11,9 +11,11 @@ import numpy.typing as npt
 import yaml
 from markupsafe import Markup
 
+from i2gnn.counting import in_words
 from i2gnn.data import CountingData, Splits, generate_counting
 from i2gnn.files import write_atomically
 from i2gnn.graphs import GraphStore
+from i2gnn.machine import machine_name
 from i2gnn.numerics import seeded
 from i2gnn.report import figures
 from i2gnn.report.page import write_page
@@ -74,7 +76,7 @@ class DemoSettings:
     @property
     def what(self) -> str:
         """The target in words."""
-        return f"{self.target.removeprefix('cycle')}-cycles"
+        return f"{in_words(self.target)}s"
 
     def training(self) -> TrainingConfig:
         """Settings of each run."""
@@ -233,7 +235,7 @@ def _page(
             figures.learning_curves({r.title: r.result.history for r in runs}, "error")
         ),
         "seed": settings.seed,
-        "hardware": hardware.get("gpu") or f"{hardware['cpu']}, {hardware['threads']} threads",
+        "hardware": machine_name(hardware),
         "command": command,
         "settings": yaml.safe_dump([run.record["settings"] for run in runs], sort_keys=False),
         "version": __version__,
