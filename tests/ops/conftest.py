@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from i2gnn.ops.cpu.pages import Pages
+from i2gnn.parallel import have
 from tests.helpers import on_gpu
 
 
@@ -33,3 +34,13 @@ def _empty_is_nan(monkeypatch):
     for owner, name in ((torch, "empty"), (torch, "empty_like"), (torch.Tensor, "new_empty")):
         monkeypatch.setattr(owner, name, filled(getattr(owner, name)))
     monkeypatch.setattr(Pages, "take", filled(Pages.take))
+
+
+@pytest.fixture(autouse=True)
+def _few_programs(monkeypatch):
+    """One program, not hundreds, adds up the shares where each takes milliseconds to interpret.
+
+    The sizes that are used on a GPU are those of test_shares.py.
+    """
+    if have("triton") and not torch.cuda.is_available():
+        monkeypatch.setattr("i2gnn.ops.triton.shares.COLUMNS", (1024, 16384))
