@@ -154,6 +154,12 @@ def small_subgraphs(device, **options):
     return extract_subgraphs(graphs, hops=1, labels="spd+resistance", **options).to(device)
 
 
+def tiny_subgraphs(device):
+    """Ten rows, where one way to compute is compared with another bit by bit."""
+    graphs = store(path(3), num_nodes=[3])
+    return extract_subgraphs(graphs, hops=1, labels="spd+resistance").to(device)
+
+
 def read(function, subgraphs, h, gate, dtype):
     """States of nodes and all gradients, as float64 on the CPU."""
     h = h.to(subgraphs.device, dtype).requires_grad_()

@@ -24,6 +24,7 @@ from tests.ops.gine import (
     read,
     run,
     small_subgraphs,
+    tiny_subgraphs,
 )
 from tests.ops.helpers import GRAPHS, types, with_spare
 
@@ -119,7 +120,7 @@ def test_small_and_large_gradients_keep_their_digits(device):
 
 
 def test_same_result_every_time(device):
-    subgraphs = small_subgraphs(device)
+    subgraphs = tiny_subgraphs(device)
     h, layer = draw_rows(subgraphs.num_rows, 16), make_layer(subgraphs, 16, **LAYERS["all"])
     with ops.backend("triton"):
         once = run(ops.gine_layer, subgraphs, h, layer, torch.float32)
@@ -129,7 +130,7 @@ def test_same_result_every_time(device):
 
 def test_several_layers_at_once_are_one_after_the_other(device):
     """Bit by bit, though gradients by weights come on a second stream, and later."""
-    subgraphs = small_subgraphs(device)
+    subgraphs = tiny_subgraphs(device)
     kinds = types(subgraphs, TYPES)
     made = [make_layer(subgraphs, 16, **LAYERS["all"]) for _ in range(3)]
     h = draw_rows(subgraphs.num_rows, 16).to(device).requires_grad_()
