@@ -1,6 +1,7 @@
 """Settings of the whole suite."""
 
 import os
+from collections.abc import Iterator
 
 import pytest
 import torch
@@ -12,3 +13,12 @@ if not torch.cuda.is_available():
 @pytest.fixture(autouse=True)
 def _seeded() -> None:
     torch.manual_seed(0)
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """Toy models gain nothing from threads, and waiting for them on a busy machine is slow."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)

@@ -7,13 +7,22 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import networkx
 import numpy as np
+import pytest
 import torch
 from torch import Tensor
 
 from i2gnn.graphs import GraphStore
+from i2gnn.graphs.flat import FlatStore
 
 REPOSITORY = Path(__file__).parent.parent
+
+on_gpu = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
+]
+"""Marks of a test that needs a GPU."""
 
 
 def data_root() -> Path | None:
@@ -72,6 +81,14 @@ def random_molecules(count: int, seed: int = 0) -> GraphStore:
     )
 
 
+def to_networkx(graphs: GraphStore, g: int) -> networkx.Graph:
+    """One graph of a store, without features."""
+    graph = graphs.batch([g])
+    result = networkx.empty_graph(graph.num_nodes)
+    result.add_edges_from(graph.edge_index.t().tolist())
+    return result
+
+
 def with_columns(store: GraphStore, **columns: Tensor) -> GraphStore:
     import dataclasses
 
@@ -115,6 +132,17 @@ def assert_permutation_equivariant(
         permuted, old_of_new, old_edge_of_new = permute(graphs, seed)
         order = {"node": old_of_new, "edge": old_edge_of_new, "graph": slice(None)}[level]
         torch.testing.assert_close(predict(permuted), expected[order], rtol=1e-9, atol=1e-10)
+
+
+def assert_same_store(a: FlatStore, b: FlatStore) -> None:
+    """The same settings, and bit by bit the same columns."""
+    assert a.settings == b.settings
+    assert a.columns.keys() == b.columns.keys()
+    for axis in a.sizes:
+        assert torch.equal(a.sizes[axis], b.sizes[axis]), axis
+    for name, tensor in a.columns.items():
+        assert torch.equal(tensor, b.columns[name]), name
+        assert tensor.dtype == b.columns[name].dtype, name
 
 
 def assert_matches_reference(

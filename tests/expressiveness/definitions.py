@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from itertools import product
 from typing import Any
 
+import numpy as np
 from torch import Tensor
 
 from i2gnn.graphs import GraphStore
@@ -13,6 +14,12 @@ from i2gnn.subgraphs import Subgraphs
 
 def multiset(values: Iterable[Any]) -> frozenset:
     return frozenset(Counter(values).items())
+
+
+def same_partition(colors: np.ndarray, expected: list) -> bool:
+    """Whether two lists of colours differ in their names alone."""
+    both = set(zip(colors.tolist(), expected, strict=True))
+    return len(both) == len(set(expected)) == len(set(colors.tolist()))
 
 
 def pool(values: list, group: list) -> dict:

@@ -16,7 +16,7 @@ from i2gnn.expressiveness import color, datasets
 from i2gnn.expressiveness.datasets import FILES, PAIR_SETS, load_pairs
 from tests.data.test_download import QuietHandler
 from tests.expressiveness.datasets import load
-from tests.expressiveness.test_pairs import to_networkx
+from tests.helpers import to_networkx
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from i2gnn.expressiveness import color, folklore
 from i2gnn.expressiveness.folklore import name_folklore, same_signatures
 from i2gnn.expressiveness.pairs import join, rook_shrikhande, two_cycles, two_wheels
 from i2gnn.expressiveness.tuples import TupleRefinement
-from tests.expressiveness.test_wl import same_partition
+from tests.expressiveness.definitions import same_partition
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ from i2gnn.expressiveness.pairs import (
 )
 from i2gnn.graphs import GraphStore
 from i2gnn.subgraphs import extract_subgraphs
-from tests.helpers import data_root, random_graphs
+from tests.helpers import data_root, random_graphs, to_networkx
 from tests.named_graphs import complete, cycle, store
 
 PATH7 = Pattern([(v, v + 1) for v in range(7)], name="path7")
@@ -294,10 +294,6 @@ def test_cfi():
         found = cfi(base)
         for g in (0, 1):
             assert networkx.is_isomorphic(to_networkx(found, g), to_networkx(pair, g))
-
-
-def to_networkx(graphs: GraphStore, g: int) -> networkx.Graph:
-    return networkx.Graph(graphs.batch([g]).edge_index.t().tolist())
 
 
 # -- rook and Shrikhande -----------------------------------------------------------------------

@@ -18,15 +18,8 @@ from i2gnn.expressiveness.pairs import (
     two_wheels,
 )
 from i2gnn.graphs import GraphStore
-from tests.helpers import data_root, random_graphs
+from tests.helpers import data_root, random_graphs, to_networkx
 from tests.named_graphs import petersen, rook, shrikhande, store
-
-
-def to_networkx(graphs: GraphStore, g: int) -> networkx.Graph:
-    graph = graphs.batch([g])
-    result = networkx.empty_graph(graph.num_nodes)
-    result.add_edges_from(graph.edge_index.t().tolist())
-    return result
 
 
 def counts(graphs: GraphStore, what: str, level: str = "graph") -> list[int]:

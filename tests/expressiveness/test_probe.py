@@ -5,7 +5,6 @@ import json
 import re
 
 import pytest
-from torch_geometric.nn import global_add_pool
 
 from i2gnn.cli.main import main
 from i2gnn.errors import InputError
@@ -15,18 +14,11 @@ from i2gnn.expressiveness.probe import ProbeSettings, probe
 from i2gnn.expressiveness.references import BOUNDS, TESTS, bounds, yardsticks
 from i2gnn.expressiveness.study import STRUCTURES, StudySettings
 from i2gnn.report.probe import write_report
-from tests.expressiveness.test_study import OfNodes
+from tests.expressiveness.others import OfGraphs
 from tests.helpers import REPOSITORY, data_root
 
 STUDY = StudySettings(structures=("cycle3", "path2"), graphs=20, epochs=1)
 SETTINGS = ProbeSettings(datasets=("paper",), levels=("node", "graph"), study=STUDY, device="cpu")
-
-
-class Invariant(OfNodes):
-    """Vectors of graphs at any level, from a class whose name needs escaping in HTML."""
-
-    def forward(self, batch):
-        return global_add_pool(super().forward(batch), batch.batch)
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +58,7 @@ def test_the_page_stands_alone_and_shows_failures(found, tmp_path):
 
 
 def test_a_model_of_graphs_is_not_taught_at_nodes(tmp_path):
-    found = probe(Invariant, settings=SETTINGS)
+    found = probe(OfGraphs, settings=SETTINGS)
     assert list(found.learnt) == ["graph"]
     assert "a row per node" in found.refused["node"]
     assert found.separation["paper"].count("separated") == 0

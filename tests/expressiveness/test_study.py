@@ -2,14 +2,13 @@
 
 import pytest
 import torch
-from torch import nn
-from torch_geometric.nn import GIN, global_add_pool
 
 from i2gnn.counting import count
 from i2gnn.data import Splits, generate_graphs
 from i2gnn.errors import InputError
 from i2gnn.expressiveness.study import FRACTIONS, Learnt, StudySettings, study
 from i2gnn.expressiveness.subjects import load_subject
+from tests.expressiveness.others import OfGraphs, OfNodes
 
 TINY = StudySettings(structures=("cycle3", "path2"), graphs=20, epochs=1, device="cpu")
 SMALL = {"hidden_channels": 16, "num_layers": 3}
@@ -47,30 +46,6 @@ def test_one_identifier_learns_triangles_and_message_passing_does_not():
 )
 def test_verdicts_at_the_thresholds(error, base, expected):
     assert Learnt("cycle5", "node", error, mean_error=0.8, base_error=base).verdict == expected
-
-
-class OfNodes(nn.Module):
-    """Embeds nodes at a width of its own; its features are counted as they are made."""
-
-    calls = 0
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.gin = GIN(2, 16, num_layers=2)
-
-    @staticmethod
-    def pre_transform(data):
-        OfNodes.calls += 1
-        data.x = torch.cat([data.x, 2 * data.x], dim=1)
-        return data
-
-    def forward(self, batch):
-        return self.gin(batch.x, batch.edge_index)
-
-
-class OfGraphs(OfNodes):
-    def forward(self, batch):
-        return global_add_pool(super().forward(batch), batch.batch)
 
 
 def test_models_of_others_are_trained_with_a_linear_layer_where_their_width_is_another():

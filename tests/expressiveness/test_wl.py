@@ -8,7 +8,7 @@ from i2gnn.expressiveness import color, color_subgraphs, distinguish
 from i2gnn.expressiveness.pairs import join, rook_shrikhande, two_cycles, two_wheels
 from i2gnn.graphs import GraphStore
 from i2gnn.subgraphs import extract_subgraphs
-from tests.expressiveness.definitions import color_rows, color_tuples, multiset
+from tests.expressiveness.definitions import color_rows, color_tuples, multiset, same_partition
 from tests.helpers import permute, random_graphs, with_columns
 from tests.named_graphs import awkward, cycle, path, store
 
@@ -21,12 +21,6 @@ TESTS = [
     {"identifiers": 1, "node_states": True, "readout": "center+context"},
     {"identifiers": 2, "node_states": True, "readout": "nodes+center+side+context"},
 ]
-
-
-def same_partition(colors: np.ndarray, expected: list) -> bool:
-    """Whether two lists of colours differ in their names alone."""
-    both = set(zip(colors.tolist(), expected, strict=True))
-    return len(both) == len(set(expected)) == len(set(colors.tolist()))
 
 
 def with_types(graphs: GraphStore) -> GraphStore:

@@ -7,12 +7,9 @@ from i2gnn import I2GNN
 from i2gnn.models import IDGNN, MODELS
 from i2gnn.models.i2gnn import ZINC_OPTIONS
 from i2gnn.nn import CONVS
-from tests.helpers import random_graphs, random_molecules
+from tests.helpers import on_gpu, random_graphs, random_molecules
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
-]
+pytestmark = on_gpu
 
 
 def run(model, subgraphs, device):

@@ -17,9 +17,17 @@ CONFIG = TrainingConfig(
 SUCCEED = ("idgnn", "subgraph_mpnn", "gnnak_plain", "i2gnn", "i3gnn")
 
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+@pytest.fixture(scope="module")
+def data():
+    return generate_counting(100, ["cycle3"], seed=1)
+
+
 @pytest.mark.parametrize("name", REGISTRY)
-def test_triangles(name):
-    data, entry = generate_counting(100, ["cycle3"], seed=1), REGISTRY[name]
+def test_triangles(name, data):
+    entry = REGISTRY[name]
     small = {"hidden_channels": 16, "num_layers": 2, "hops": 2 if name == "i3gnn" else 1}
     options = {key: value for key, value in small.items() if key in entry.arguments}
     torch.manual_seed(0)

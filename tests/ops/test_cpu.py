@@ -12,10 +12,7 @@ from i2gnn.ops.cpu.slices import LONGEST, SLICE, cut, fits_whole_roots
 from i2gnn.ops.cpu.stack import ROWS_PER_TYPE
 from tests.helpers import assert_matches_reference, random_graphs
 from tests.named_graphs import awkward, cycle, path, store
-
-
-def star(leaves):
-    return [(0, leaf) for leaf in range(1, leaves + 1)]
+from tests.ops.helpers import star
 
 
 def fan(leaves):

@@ -8,7 +8,7 @@ from i2gnn.ops import reference
 from i2gnn.ops.cpu import rows
 from tests.helpers import random_graphs
 from tests.named_graphs import awkward
-from tests.ops.test_gine import (
+from tests.ops.gine import (
     LAYERS,
     assert_close,
     draw_rows,
@@ -18,7 +18,7 @@ from tests.ops.test_gine import (
     run,
     small_subgraphs,
 )
-from tests.ops.test_triton import GRAPHS
+from tests.ops.helpers import GRAPHS
 
 TOLERANCE = 2e-5
 """Of float32: a few hundred roundings, and normalisations that take leading digits away."""

@@ -8,8 +8,7 @@ from i2gnn.graphs.assemble import assemble
 from i2gnn.models import IDGNN
 from i2gnn.ops import GRUWeights, Projection, reference
 from tests.helpers import random_graphs
-from tests.ops.test_gated_stack import assert_close
-from tests.ops.test_triton import GRAPHS, device  # noqa: F401  (a fixture)
+from tests.ops.helpers import GRAPHS, assert_tf32_close
 
 pytest.importorskip("i2gnn.ops.triton", reason="Triton is not installed")
 
@@ -45,24 +44,24 @@ def run(function, subgraphs, inputs, dtype):
 def check(subgraphs, inputs):
     with ops.backend("triton"):
         found = run(ops.gated_layer, subgraphs, inputs, torch.float32)
-    assert_close(found, run(reference.gated_layer, subgraphs, inputs, torch.float64))
+    assert_tf32_close(found, run(reference.gated_layer, subgraphs, inputs, torch.float64))
 
 
 @pytest.mark.parametrize("width", [1, 16, 64])
 @pytest.mark.parametrize(("projects", "sends"), [(False, False), (True, False), (False, True)])
-def test_matches_reference(width, projects, sends, device):  # noqa: F811
+def test_matches_reference(width, projects, sends, device):
     subgraphs = extract_subgraphs(random_graphs(3, nodes=(2, 6)), hops=2).to(device)
     check(subgraphs, make_inputs(subgraphs, width, projects, sends))
 
 
 @pytest.mark.parametrize("name", GRAPHS)
 @pytest.mark.parametrize("identifiers", [0, 1, 2])
-def test_odd_graphs_without_labels(name, identifiers, device):  # noqa: F811
+def test_odd_graphs_without_labels(name, identifiers, device):
     subgraphs = extract_subgraphs(GRAPHS[name](), hops=1, identifiers=identifiers, labels="none")
     check(subgraphs.to(device), make_inputs(subgraphs, 16, sends=True))
 
 
-def test_other_widths_are_left_to_other_ops(device):  # noqa: F811
+def test_other_widths_are_left_to_other_ops(device):
     subgraphs = extract_subgraphs(random_graphs(2, nodes=(3, 5)), hops=1).to(device)
     check(subgraphs, make_inputs(subgraphs, 65))
     inputs = make_inputs(subgraphs, 16)
@@ -70,7 +69,7 @@ def test_other_widths_are_left_to_other_ops(device):  # noqa: F811
     check(subgraphs, inputs)
 
 
-def test_gradients_may_be_transposed(device):  # noqa: F811
+def test_gradients_may_be_transposed(device):
     subgraphs = extract_subgraphs(random_graphs(2, nodes=(3, 5)), hops=1).to(device)
     inputs = make_inputs(subgraphs, 16)
 
@@ -79,10 +78,10 @@ def test_gradients_may_be_transposed(device):  # noqa: F811
 
     with ops.backend("triton"):
         found = run(turned(ops.gated_layer), subgraphs, inputs, torch.float32)
-    assert_close(found, run(turned(reference.gated_layer), subgraphs, inputs, torch.float64))
+    assert_tf32_close(found, run(turned(reference.gated_layer), subgraphs, inputs, torch.float64))
 
 
-def test_spare_rows_are_zero_and_teach_nothing(device):  # noqa: F811
+def test_spare_rows_are_zero_and_teach_nothing(device):
     data = extract_subgraphs(random_graphs(3, nodes=(3, 5)), hops=1, identifiers=1).to(device)
     data = data.with_targets(torch.zeros(data.num_nodes, 1, device=device), "node")
     room = {axis: int(sizes.sum()) + 3 for axis, sizes in data.sizes.items()}

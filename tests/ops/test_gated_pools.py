@@ -6,17 +6,13 @@ import torch
 from i2gnn import extract_subgraphs, ops
 from i2gnn.graphs.assemble import assemble
 from i2gnn.ops import reference
-from tests.helpers import random_graphs
-from tests.ops.test_triton import (  # noqa: F401  (fixtures)
-    GRAPHS,
-    _empty_is_nan,
-    device,
-    on_gpu,
-    triton,
-)
+from tests.helpers import on_gpu, random_graphs
+from tests.ops.helpers import GRAPHS
+
+triton = pytest.importorskip("i2gnn.ops.triton", reason="Triton is not installed")
 
 
-def make(graphs, width, device, **options):  # noqa: F811
+def make(graphs, width, device, **options):
     """Ego-nets, rows and two tables of gates."""
     subgraphs = extract_subgraphs(graphs, **{"hops": 2, "identifiers": 1, **options}).to(device)
     sizes = (subgraphs.num_rows, subgraphs.num_codes, subgraphs.num_codes)
@@ -45,17 +41,17 @@ def assert_matches(subgraphs, inputs):
 
 
 @pytest.mark.parametrize("width", [1, 16, 63, 130])
-def test_widths(width, device):  # noqa: F811
+def test_widths(width, device):
     assert_matches(*make(random_graphs(3, nodes=(2, 9)), width, device))
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-def test_odd_graphs(name, device):  # noqa: F811
+def test_odd_graphs(name, device):
     assert_matches(*make(GRAPHS[name](), 8, device, hops=1))
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_short_types(dtype, device):  # noqa: F811
+def test_short_types(dtype, device):
     """Sums over rows are float32, whatever the rows are."""
     subgraphs, inputs = make(random_graphs(3, nodes=(2, 9)), 16, device)
     inputs = [tensor.to(dtype) for tensor in inputs]
@@ -67,7 +63,7 @@ def test_short_types(dtype, device):  # noqa: F811
 
 
 @pytest.mark.parametrize("backend", ["triton", "auto"])
-def test_means(backend, device):  # noqa: F811
+def test_means(backend, device):
     subgraphs, (h, *tables) = make(random_graphs(3, nodes=(2, 9)), 4, device)
     arguments = (h, subgraphs, *map(gate, tables), "mean")
     with ops.backend(backend):
@@ -75,11 +71,11 @@ def test_means(backend, device):  # noqa: F811
     torch.testing.assert_close(found, reference.gated_pools(*arguments))
 
 
-def test_more_rows_than_a_tile_has(device):  # noqa: F811
-    assert_matches(*make(random_graphs(2, nodes=(20, 30)), 4, device, labels="spd_pred"))
+def test_more_rows_than_a_tile_has(device):
+    assert_matches(*make(random_graphs(1, nodes=(20, 20)), 4, device, labels="spd_pred"))
 
 
-def test_spare_rows_are_left_out(device):  # noqa: F811
+def test_spare_rows_are_left_out(device):
     data, (h, *tables) = make(random_graphs(3, nodes=(3, 5)), 8, device)
     room = {axis: int(sizes.sum()) + 3 for axis, sizes in data.sizes.items()}
     spare = assemble(data, torch.tensor([0, 1, 2, 3], device=device), room)  # 3: no graph
@@ -94,7 +90,7 @@ def test_spare_rows_are_left_out(device):  # noqa: F811
         torch.testing.assert_close(result, truth)
 
 
-def test_too_many_labels_are_looked_up(device, monkeypatch):  # noqa: F811
+def test_too_many_labels_are_looked_up(device, monkeypatch):
     subgraphs, inputs = make(random_graphs(2, nodes=(3, 6)), 4, device)
     monkeypatch.setattr(triton.gated_pools.__globals__["GatedPools"], "forward", None)
     with pytest.raises(TypeError), ops.backend("triton"):

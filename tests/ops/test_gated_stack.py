@@ -7,7 +7,7 @@ from i2gnn import extract_subgraphs, ops
 from i2gnn.ops import GRUWeights, Projection, reference
 from tests.helpers import random_graphs
 from tests.named_graphs import path, store
-from tests.ops.test_triton import GRAPHS, device  # noqa: F401  (a fixture)
+from tests.ops.helpers import GRAPHS, assert_tf32_close
 
 pytest.importorskip("i2gnn.ops.triton", reason="Triton is not installed")
 
@@ -42,21 +42,14 @@ def run(function, subgraphs, weights, dtype, **arguments):
     return [tensor.detach().double().cpu() for tensor in (out, *grads)]
 
 
-def assert_close(found, exact):
-    """Errors as those of TF32: 2^-11 a product, a few of them one after the other."""
-    for result, truth in zip(found, exact, strict=True):
-        assert result.isfinite().all()
-        assert (result - truth).norm() <= 4e-3 * truth.norm() + 1e-6
-
-
 @pytest.mark.parametrize("width", [1, 16, 63, 64])
 @pytest.mark.parametrize(("layers", "projections"), [(1, False), (3, True), (2, False)])
-def test_matches_reference(width, layers, projections, device):  # noqa: F811
+def test_matches_reference(width, layers, projections, device):
     subgraphs = extract_subgraphs(random_graphs(3, nodes=(2, 6)), hops=2).to(device)
     weights = make_weights(subgraphs, width, layers, projections)
     with ops.backend("triton"):
         found = run(ops.gated_stack, subgraphs, weights, torch.float32)
-    assert_close(found, run(reference.gated_stack, subgraphs, weights, torch.float64))
+    assert_tf32_close(found, run(reference.gated_stack, subgraphs, weights, torch.float64))
 
 
 @pytest.mark.parametrize("name", GRAPHS)
@@ -70,28 +63,30 @@ def test_matches_reference(width, layers, projections, device):  # noqa: F811
         {"parts": ["nodes", "center", "side"], "reduce": "mean"},
     ],
 )
-def test_odd_graphs(name, read, device):  # noqa: F811
+def test_odd_graphs(name, read, device):
     subgraphs = extract_subgraphs(GRAPHS[name](), hops=1).to(device)
     weights = make_weights(subgraphs, 16, 3, True)
     with ops.backend("triton"):
         found = run(ops.gated_stack, subgraphs, weights, torch.float32, **read)
     exact = run(reference.gated_stack, subgraphs, weights, torch.float64, **read)
-    assert_close(found, exact)
+    assert_tf32_close(found, exact)
 
 
 @pytest.mark.parametrize(
     "parts", [["center"], ["side"], ["nodes", "side"], ["center", "side"], ["nodes", "center"]]
 )
 @pytest.mark.parametrize(("width", "layers", "projections"), [(16, 1, False), (13, 3, True)])
-def test_rows_of_each_subgraph(parts, width, layers, projections, device):  # noqa: F811
+def test_rows_of_each_subgraph(parts, width, layers, projections, device):
     subgraphs = extract_subgraphs(random_graphs(3, nodes=(2, 6)), hops=2).to(device)
     weights = make_weights(subgraphs, width, layers, projections)
     with ops.backend("triton"):
         found = run(ops.gated_stack, subgraphs, weights, torch.float32, parts=parts)
-    assert_close(found, run(reference.gated_stack, subgraphs, weights, torch.float64, parts=parts))
+    assert_tf32_close(
+        found, run(reference.gated_stack, subgraphs, weights, torch.float64, parts=parts)
+    )
 
 
-def test_small_and_large_gradients_keep_their_digits(device):  # noqa: F811
+def test_small_and_large_gradients_keep_their_digits(device):
     subgraphs = extract_subgraphs(store(path(4)), hops=2).to(device)
     weights = make_weights(subgraphs, 16, 3, True)
     exact = run(reference.gated_stack, subgraphs, weights, torch.float64)
@@ -100,10 +95,10 @@ def test_small_and_large_gradients_keep_their_digits(device):  # noqa: F811
             found = run(
                 lambda *a, f=factor: f * ops.gated_stack(*a), subgraphs, weights, torch.float32
             )
-        assert_close([found[0] / factor, *(g / factor for g in found[1:])], exact)
+        assert_tf32_close([found[0] / factor, *(g / factor for g in found[1:])], exact)
 
 
-def test_same_result_every_time(device):  # noqa: F811
+def test_same_result_every_time(device):
     subgraphs = extract_subgraphs(random_graphs(3, nodes=(2, 6)), hops=2).to(device)
     weights = make_weights(subgraphs, 16, 3, True)
     with ops.backend("triton"):
@@ -112,9 +107,11 @@ def test_same_result_every_time(device):  # noqa: F811
     assert all(torch.equal(a, b) for a, b in zip(once, again, strict=True))
 
 
-def test_exact_float32_is_not_fused():
-    """Kernels of TF32's precision must not run unless that was allowed."""
-    subgraphs = extract_subgraphs(store(path(3)), hops=1)
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_exact_float32_is_exact():
+    """Kernels of TF32's precision must not run unless that was allowed; see test_choice.py."""
+    subgraphs = extract_subgraphs(store(path(3)), hops=1).to("cuda")
     weights = make_weights(subgraphs, 16, 2, True)
     found = run(ops.gated_stack, subgraphs, weights, torch.float32)
     exact = run(reference.gated_stack, subgraphs, weights, torch.float64)

@@ -9,141 +9,26 @@ import torch
 from i2gnn import I2GNN, extract_subgraphs, ops
 from i2gnn.models.i2gnn import ZINC_OPTIONS
 from i2gnn.nn import BatchNorm
-from i2gnn.ops import GINELayer, LabelEmbedding, NodeMix, NormState, Perceptron, reference
+from i2gnn.ops import reference
 from tests.helpers import with_columns
 from tests.named_graphs import path, store
-from tests.ops.test_triton import GRAPHS, device, types, with_spare  # noqa: F401  (a fixture)
+from tests.ops.gine import (
+    LAYERS,
+    TYPES,
+    assert_close,
+    convert,
+    draw_rows,
+    flatten,
+    make_embedding,
+    make_layer,
+    read,
+    run,
+    small_subgraphs,
+    tiny_subgraphs,
+)
+from tests.ops.helpers import GRAPHS, types, with_spare
 
 pytest.importorskip("i2gnn.ops.triton", reason="Triton is not installed")
-
-TYPES = 3
-
-
-def draw(*shape):
-    """Random numbers that float16 can hold, so that kernels and reference see the same."""
-    return (torch.randn(*shape) / shape[0] ** 0.5).half().float()
-
-
-def draw_rows(rows, width):
-    return torch.randn(rows, width).half().float()
-
-
-def far_from_zero(width):
-    """Biases in front of a ReLU: few numbers come near zero, where rounding would switch them."""
-    return 2.5 * torch.randn(width).sign() + 0.1 * torch.randn(width)
-
-
-def make_norm(width, training=True):
-    return NormState(
-        1 + 0.2 * torch.randn(width),
-        far_from_zero(width),
-        torch.randn(width),
-        1 + torch.rand(width),
-        0.1,
-        1e-5,
-        training,
-    )
-
-
-def make_embedding(subgraphs, width):
-    distances = subgraphs.resistance
-    weight = None if distances is None else torch.randn(distances.shape[1], width)
-    return LabelEmbedding(torch.randn(subgraphs.num_codes, width), weight)
-
-
-def make_layer(
-    subgraphs,
-    width,
-    *,
-    out=None,
-    labels=False,
-    edges=True,
-    norm=None,
-    mix=False,
-    gate=True,
-    **options,
-):
-    """Random weights; `norm` is None, "batch" or "running"."""
-    out = width if out is None else out
-    inner = width * (2 if labels else 1)
-    hidden = 2 * inner
-
-    def normed(channels):
-        return make_norm(channels, norm == "batch") if norm else None
-
-    return GINELayer(
-        eps=torch.tensor(0.3),
-        mlp=Perceptron(
-            draw(inner, hidden),
-            4 * far_from_zero(hidden),
-            normed(hidden),
-            draw(hidden, out),
-            draw(out),
-        ),
-        labels=make_embedding(subgraphs, width) if labels else None,
-        edges=torch.randn(TYPES, inner) if edges else None,
-        mix=NodeMix(
-            make_embedding(subgraphs, out) if gate else None,
-            draw(4 * out, 2 * out),
-            draw(out, 2 * out),
-            (1 if norm else 3) * far_from_zero(2 * out),
-            draw(2 * out, out),
-            draw(out),
-        )
-        if mix
-        else None,
-        norm=normed(out),
-        **options,
-    )
-
-
-def convert(value, move):
-    """The same nested tuples with every tensor moved."""
-    if isinstance(value, torch.Tensor):
-        return move(value)
-    if isinstance(value, tuple):
-        return type(value)(*(convert(item, move) for item in value))
-    return value
-
-
-def flatten(value, fixed=("running_mean", "running_var")):
-    if isinstance(value, torch.Tensor):
-        return [value]
-    if not isinstance(value, tuple):
-        return []
-    fields = zip(value._fields, value, strict=True)
-    return [t for name, item in fields if name not in fixed for t in flatten(item)]
-
-
-def run(function, subgraphs, h, layer, dtype, rows=None):
-    """Result, running statistics and all gradients, as float64 on the CPU.
-
-    The gradient of the first `rows` results is that of a smaller store with as many.
-    """
-    h = h.to(subgraphs.device, dtype).requires_grad_()
-    layer = convert(layer, lambda t: t.detach().clone().to(subgraphs.device, dtype))
-    weights = [t.requires_grad_() for t in flatten(layer)]
-    kinds = None if layer.edges is None else types(subgraphs, TYPES)
-    out = function(h, subgraphs, layer, kinds)
-    seen = out[:rows]
-    direction = torch.linspace(0, 99, seen.numel(), dtype=dtype, device=out.device).cos()
-    leaves = [h, *weights]
-    grads = torch.autograd.grad((seen * direction.view(seen.shape)).sum(), leaves)
-    norms = [norm for norm in (layer.mlp.norm, layer.norm) if norm is not None]
-    running = [t for norm in norms for t in (norm.running_mean, norm.running_var)]
-    return [t.detach().double().cpu() for t in (out, *running, *grads)]
-
-
-def assert_close(found, exact, tolerance=4e-3):
-    """Errors as those of TF32: 2^-11 a product, a few of them one after the other.
-
-    Also a tenth of that in units of the largest gradient, for long sums that cancel.
-    """
-    largest = max(float(truth.norm()) for truth in exact)
-    for result, truth in zip(found, exact, strict=True):
-        assert result.shape == truth.shape
-        assert result.isfinite().all()
-        assert (result - truth).norm() <= tolerance * (truth.norm() + 0.1 * largest)
 
 
 def assert_matches(subgraphs, width, tolerance=4e-3, **options):
@@ -157,25 +42,9 @@ def assert_matches(subgraphs, width, tolerance=4e-3, **options):
 FEW = 12e-3
 """Of a handful of numbers, a normalisation takes away the leading digits."""
 
-LAYERS = {
-    "GIN": {"edges": False},
-    "GINE": {"residual": True},
-    "labels": {"labels": True},
-    "batch": {"norm": "batch", "labels": True},
-    "running": {"norm": "running", "activation": True},
-    "mix": {"mix": True, "gate": False},
-    "all": {"labels": True, "norm": "batch", "mix": True, "activation": True, "residual": True},
-}
-
-
-def small_subgraphs(device, **options):  # noqa: F811
-    """Some 20 rows: one graph with a triangle, one with an isolated node."""
-    graphs = store([(0, 1), (1, 2), (0, 2), (2, 3)], path(2), num_nodes=[4, 3])
-    return extract_subgraphs(graphs, hops=1, labels="spd+resistance", **options).to(device)
-
 
 @pytest.mark.parametrize("name", LAYERS)
-def test_matches_reference(name, device):  # noqa: F811
+def test_matches_reference(name, device):
     assert_matches(small_subgraphs(device), 16, **LAYERS[name])
 
 
@@ -188,7 +57,7 @@ def test_matches_reference(name, device):  # noqa: F811
         pytest.param(64, 64, marks=pytest.mark.slow),
     ],
 )
-def test_widths(width, out, device):  # noqa: F811
+def test_widths(width, out, device):
     """The widest is that of the paper's model for ZINC."""
     torch.manual_seed(1)  # with other seeds, one of thousands of ReLUs may switch, and change much
     options = LAYERS["all"] | {"residual": width == out}
@@ -196,19 +65,19 @@ def test_widths(width, out, device):  # noqa: F811
 
 
 @pytest.mark.parametrize("labels", ["identity", "resistance"])
-def test_labels_of_one_kind(labels, device):  # noqa: F811
+def test_labels_of_one_kind(labels, device):
     graphs = store([(0, 1), (1, 2)], num_nodes=[4])
     subgraphs = extract_subgraphs(graphs, hops=1, labels=labels).to(device)
     assert_matches(subgraphs, 16, labels=True, mix=True)
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-def test_odd_graphs(name, device):  # noqa: F811
+def test_odd_graphs(name, device):
     subgraphs = extract_subgraphs(GRAPHS[name](), hops=1, labels="spd+resistance").to(device)
     assert_matches(subgraphs, 3, FEW, **LAYERS["all"])
 
 
-def test_no_spread(device):  # noqa: F811
+def test_no_spread(device):
     """A single row, and rows that are all alike: their variance is exactly zero."""
     for nodes in (1, 3):
         subgraphs = extract_subgraphs(store([], num_nodes=[nodes]), hops=1).to(device)
@@ -220,7 +89,7 @@ def test_no_spread(device):  # noqa: F811
         assert all(t.isfinite().all() for t in found)
 
 
-def test_spare_rows_are_left_out(device):  # noqa: F811
+def test_spare_rows_are_left_out(device):
     """Neither statistics nor gradients see them, and their results are zeros."""
     subgraphs = small_subgraphs(device)
     padded = with_spare(subgraphs)
@@ -236,7 +105,7 @@ def test_spare_rows_are_left_out(device):  # noqa: F811
     assert_close(found, exact)
 
 
-def test_small_and_large_gradients_keep_their_digits(device):  # noqa: F811
+def test_small_and_large_gradients_keep_their_digits(device):
     subgraphs = small_subgraphs(device)
     h, layer = draw_rows(subgraphs.num_rows, 16), make_layer(subgraphs, 16, **LAYERS["all"])
     exact = run(reference.gine_layer, subgraphs, h, layer, torch.float64)
@@ -250,8 +119,8 @@ def test_small_and_large_gradients_keep_their_digits(device):  # noqa: F811
         assert_close([scaled[0], *running, *scaled[1:]], exact)
 
 
-def test_same_result_every_time(device):  # noqa: F811
-    subgraphs = small_subgraphs(device)
+def test_same_result_every_time(device):
+    subgraphs = tiny_subgraphs(device)
     h, layer = draw_rows(subgraphs.num_rows, 16), make_layer(subgraphs, 16, **LAYERS["all"])
     with ops.backend("triton"):
         once = run(ops.gine_layer, subgraphs, h, layer, torch.float32)
@@ -259,9 +128,9 @@ def test_same_result_every_time(device):  # noqa: F811
     assert all(torch.equal(a, b) for a, b in zip(once, again, strict=True))
 
 
-def test_several_layers_at_once_are_one_after_the_other(device):  # noqa: F811
+def test_several_layers_at_once_are_one_after_the_other(device):
     """Bit by bit, though gradients by weights come on a second stream, and later."""
-    subgraphs = small_subgraphs(device)
+    subgraphs = tiny_subgraphs(device)
     kinds = types(subgraphs, TYPES)
     made = [make_layer(subgraphs, 16, **LAYERS["all"]) for _ in range(3)]
     h = draw_rows(subgraphs.num_rows, 16).to(device).requires_grad_()
@@ -280,15 +149,17 @@ def test_several_layers_at_once_are_one_after_the_other(device):  # noqa: F811
     assert all(torch.equal(a, b) for a, b in zip(*found, strict=True))
 
 
-def test_exact_float32_is_not_fused():
-    """Kernels of TF32's precision must not run unless that was allowed."""
-    subgraphs = small_subgraphs("cpu")
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_exact_float32_is_exact():
+    """Kernels of TF32's precision must not run unless that was allowed; see test_choice.py."""
+    subgraphs = small_subgraphs("cuda")
     h, layer = draw_rows(subgraphs.num_rows, 16), make_layer(subgraphs, 16, **LAYERS["all"])
     found = run(ops.gine_layer, subgraphs, h, layer, torch.float32)
     assert_close(found, run(reference.gine_layer, subgraphs, h, layer, torch.float64), 1e-5)
 
 
-def test_what_does_not_fit_takes_the_reference(device):  # noqa: F811
+def test_what_does_not_fit_takes_the_reference(device):
     subgraphs = small_subgraphs(device)
     h = draw_rows(subgraphs.num_rows, 150)
     layer = make_layer(subgraphs, 150)
@@ -315,20 +186,9 @@ def test_a_part_of_the_roots_has_no_node_states():
         ops.gine_layer(h, subgraphs, layer)
 
 
-def read(function, subgraphs, h, gate, dtype):
-    """States of nodes and all gradients, as float64 on the CPU."""
-    h = h.to(subgraphs.device, dtype).requires_grad_()
-    gate = convert(gate, lambda t: t.to(subgraphs.device, dtype).requires_grad_())
-    out = function(h, subgraphs, gate)
-    direction = torch.linspace(0, 99, out.numel(), dtype=dtype, device=out.device).cos()
-    loss = 1e-7 * (out * direction.view(out.shape)).sum()
-    grads = torch.autograd.grad(loss, [h, *flatten(gate)])
-    return [t.detach().double().cpu() for t in (out, *(1e7 * g for g in grads))]
-
-
 @pytest.mark.parametrize("width", [5, 16])
 @pytest.mark.parametrize("gated", [True, False])
-def test_node_states(width, gated, device):  # noqa: F811
+def test_node_states(width, gated, device):
     subgraphs = small_subgraphs(device)
     h = draw_rows(subgraphs.num_rows, width)
     gate = make_embedding(subgraphs, width) if gated else None
@@ -342,7 +202,7 @@ def test_node_states(width, gated, device):  # noqa: F811
 class TestModel:
     """The paper's model for ZINC, small: all its layers take the fused path."""
 
-    def run(self, model, batch, device, dtype, backend):  # noqa: F811
+    def run(self, model, batch, device, dtype, backend):
         """Outputs, running statistics, and the gradients of all weights in one vector."""
         model = copy.deepcopy(model).to(device, dtype)
         with ops.backend(backend):
@@ -352,7 +212,7 @@ class TestModel:
         return [t.detach().double().cpu() for t in (out, *model.buffers(), grads)]
 
     @pytest.mark.parametrize("training", [True, False])
-    def test_matches_reference(self, training, device, monkeypatch):  # noqa: F811
+    def test_matches_reference(self, training, device, monkeypatch):
         options = ZINC_OPTIONS | {"hidden_channels": 16, "num_layers": 2, "hops": 1}
         model = I2GNN(**options).train(training)
         graphs = store([(0, 1), (1, 2), (0, 2), (2, 3)], path(2), num_nodes=[4, 3])

@@ -9,12 +9,9 @@ from i2gnn import extract_subgraphs, ops
 from i2gnn.ops import reference
 from tests.helpers import assert_matches_reference, random_graphs
 from tests.named_graphs import awkward, store
+from tests.ops.helpers import star
 
 WIDTHS = [1, 16, 63, 64]
-
-
-def star(leaves: int) -> list[tuple[int, int]]:
-    return [(0, leaf) for leaf in range(1, leaves + 1)]
 
 
 GRAPHS = {

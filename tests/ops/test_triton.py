@@ -1,6 +1,5 @@
 """Triton's kernels against the references: interpreted on a CPU, compiled on a GPU."""
 
-import dataclasses
 import math
 
 import pytest
@@ -8,55 +7,13 @@ import torch
 
 from i2gnn import extract_subgraphs, ops
 from i2gnn.ops import reference
-from tests.helpers import no_waiting, random_graphs
-from tests.named_graphs import complete, cycle, path, store
+from tests.helpers import no_waiting, on_gpu, random_graphs
+from tests.named_graphs import path, store
+from tests.ops.helpers import GRAPHS, TOLERANCE, star, types, with_spare
 
 triton = pytest.importorskip("i2gnn.ops.triton", reason="Triton is not installed")
 
-CUDA = torch.cuda.is_available()
-TOLERANCE = {torch.float32: 2e-5, torch.bfloat16: 2**-7, torch.float16: 2**-10}
-"""Error over the largest value. Sums are in float32 and then rounded once, or twice where an op is
-made of two kernels."""
-
-on_gpu = [pytest.mark.gpu, pytest.mark.skipif(not CUDA, reason="no CUDA device")]
-
-
-@pytest.fixture(
-    params=[
-        pytest.param("cpu", marks=pytest.mark.skipif(CUDA, reason="kernels are compiled")),
-        pytest.param("cuda", marks=on_gpu),
-    ]
-)
-def device(request):
-    return request.param
-
-
-@pytest.fixture(autouse=True)
-def _empty_is_nan(monkeypatch):
-    """What a kernel does not write is NaN."""
-
-    def filled(function):
-        def fill(*args, **kwargs):
-            out = function(*args, **kwargs)
-            return out.fill_(float("nan")) if out.is_floating_point() else out
-
-        return fill
-
-    for owner, name in ((torch, "empty"), (torch, "empty_like"), (torch.Tensor, "new_empty")):
-        monkeypatch.setattr(owner, name, filled(getattr(owner, name)))
-
-
-def star(leaves):
-    return [(0, leaf) for leaf in range(1, leaves + 1)]
-
-
 SMALL = store(path(3), [], num_nodes=[3, 1])
-GRAPHS = {
-    "mixed": lambda: store(complete(3), [], cycle(4), num_nodes=[3, 2, 5]),
-    "no edges": lambda: store([], num_nodes=[3]),
-    "empty graph": lambda: store([], path(2), [], num_nodes=[0, 2, 0]),
-    "nothing": lambda: store([], num_nodes=[0]),
-}
 
 
 def aggregate(ops, s, h):
@@ -77,12 +34,6 @@ def lookup(ops, s, table):
 
 def pool(name, reduce):
     return lambda ops, s, h: getattr(ops, name)(h, s, reduce)
-
-
-def types(s, count, length=None):
-    """Pseudo-random integers below `count`, the same in every call, one per edge by default."""
-    length = s.num_edges if length is None else length
-    return (torch.arange(length, device=s.device) * 2654435761 >> 7) % count
 
 
 OPS = {
@@ -184,25 +135,6 @@ def test_high_degrees(name, degree, device):
     identifiers = 2 if device == "cuda" or (quick and degree == 33) else 1
     s = extract_subgraphs(store(star(degree)), hops=1, identifiers=identifiers)
     assert_matches(name, s.to(device), 1)
-
-
-def with_spare(s):
-    """The same graphs in a store with room at the end of every axis; what is spare holds zeros."""
-    spare = {"node": 2, "edge": 3, "branch": 2, "pair": 3, "link": 4, "row": 70}
-    sizes = {axis: n.clone() for axis, n in s.sizes.items()}
-    for axis, n in sizes.items():
-        n[-1] += spare[axis]
-
-    def longer(name, tensor):
-        # Edges are sorted by their ends, so that the last node has the spare ones.
-        value = s.num_nodes + spare["node"] - 1 if name == "neighbor" else 0
-        return torch.cat(
-            [tensor, tensor.new_full((spare[s.axis_of(name)], *tensor.shape[1:]), value)]
-        )
-
-    columns = {name: longer(name, tensor) for name, tensor in s.columns.items()}
-    ptr = {axis: s.ptr(axis) for axis in sizes}
-    return dataclasses.replace(s, sizes=sizes, graph_ptr=ptr, **columns)
 
 
 SPARE = [name for name in ONE_PER_KERNEL if not name.startswith("lookup")]

@@ -37,9 +37,17 @@ def test_predicted_against_true():
     check(svg, "A & B", "<exact>", "true number of 5-cycles")
 
 
-def test_error_by_count_leaves_rare_counts_out():
+def test_error_by_count_leaves_rare_counts_out(monkeypatch):
+    """Of the upper panel; exact predictions have no place on its logarithmic axis."""
+    drawn, to_svg = [], figures.to_svg
+    monkeypatch.setattr(figures, "to_svg", lambda figure: drawn.append(figure) or to_svg(figure))
     svg = figures.error_by_count(TARGET, PREDICTIONS, "5-cycles", min_nodes=2)
     check(svg, "mean absolute error", "nodes")
+    upper, lower = drawn[0].axes
+    points = {line.get_label(): line.get_xydata().tolist() for line in upper.lines}
+    assert points == {"A & B": [pytest.approx([2, 0.1]), pytest.approx([5, 0.1])], "<exact>": []}
+    bars = {bar.get_center()[0]: bar.get_height() for bar in lower.patches}
+    assert {count: n for count, n in bars.items() if n} == {0: 1, 1: 1, 2: 2, 3: 1, 5: 5}
 
 
 @pytest.mark.parametrize("parts", [1, 2])

@@ -2,8 +2,7 @@ import torch
 
 from i2gnn import extract_subgraphs
 from i2gnn.subgraphs import extract
-from tests.helpers import random_graphs
-from tests.subgraphs.test_extract import assert_same_store
+from tests.helpers import assert_same_store, random_graphs
 
 
 def test_the_second_extraction_reads_the_file_and_takes_the_new_features(tmp_path, monkeypatch):

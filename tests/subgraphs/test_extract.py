@@ -4,9 +4,8 @@ import pytest
 import torch
 
 from i2gnn import GraphStore, extract_subgraphs
-from i2gnn.graphs.flat import FlatStore
 from i2gnn.subgraphs import SubgraphsTooLarge, sizes
-from tests.helpers import random_graphs
+from tests.helpers import assert_same_store, random_graphs
 from tests.named_graphs import awkward, cycle, path, store
 
 
@@ -133,16 +132,6 @@ def test_a_batch_of_subgraphs_equals_the_subgraphs_of_a_batch(identifiers):
     whole = extract_subgraphs(graphs, **options)
     for chosen in ([6, 2, 2], [4], [], [5, 0, 1, 3]):
         assert_same_store(whole.batch(chosen), extract_subgraphs(graphs.batch(chosen), **options))
-
-
-def assert_same_store(a: FlatStore, b: FlatStore) -> None:
-    assert a.settings == b.settings
-    assert a.columns.keys() == b.columns.keys()
-    for axis in a.sizes:
-        assert torch.equal(a.sizes[axis], b.sizes[axis]), axis
-    for name, tensor in a.columns.items():
-        assert torch.equal(tensor, b.columns[name]), name
-        assert tensor.dtype == b.columns[name].dtype, name
 
 
 def test_one_thread_and_many_give_the_same():

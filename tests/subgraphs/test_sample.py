@@ -3,9 +3,8 @@ import torch
 
 from i2gnn import extract_subgraphs, ops
 from i2gnn.subgraphs.sample import draw_branches, select_branches
-from tests.helpers import random_graphs
+from tests.helpers import assert_same_store, random_graphs
 from tests.named_graphs import awkward, complete, store
-from tests.subgraphs.test_extract import assert_same_store
 
 LABELS = "identity+spd+resistance"
 

@@ -5,8 +5,7 @@ from torch_geometric.loader import DataLoader
 
 from i2gnn import I2GNN, MPNN, BranchedEgoNets, GraphStore, SubgraphMPNN, extract_subgraphs
 from i2gnn.subgraphs import as_subgraphs
-from tests.helpers import random_graphs
-from tests.subgraphs.test_extract import assert_same_store
+from tests.helpers import assert_same_store, random_graphs
 
 
 def pyg_graphs() -> list[Data]:
