@@ -1,7 +1,9 @@
 """The command `i2gnn`: finds the subcommand, runs it, turns errors into exit codes."""
 
 import argparse
+import io
 import logging
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -37,8 +39,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return int(stop.code or 0)
     try:
         with _notices(arguments.quiet):
-            return int(modules[arguments.command].execute(arguments))
-    except (InputError, OSError) as error:
+            code = int(modules[arguments.command].execute(arguments))
+            sys.stdout.flush()
+            return code
+    except (BrokenPipeError, SystemExit):  # whoever reads, such as head, has enough; rich exits
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (InputError, OSError, MemoryError) as error:
         print(f"i2gnn {arguments.command}: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -94,11 +101,17 @@ def add_common_arguments(parser: argparse.ArgumentParser, again: bool = False) -
 
 
 def _seed(text: str) -> int:
-    if not 0 <= int(text) < 2**63:
-        raise ValueError
+    if not text.isdecimal() or int(text) >= 2**63:
+        raise argparse.ArgumentTypeError(f"{text!r}; expected a whole number from 0")
     return int(text)
 
 
 def run() -> None:
     """Entry point of the installed script."""
-    sys.exit(main())
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # I²-GNN is I?-GNN where there is no such sign
+            stream.reconfigure(errors="replace")
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:  # while it started
+        sys.exit(130)

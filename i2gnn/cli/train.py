@@ -52,7 +52,8 @@ def execute(arguments: argparse.Namespace) -> int:
     training = dataclasses.replace(config.training, **overrides)
     config = dataclasses.replace(config, training=training)
     if arguments.print_config:
-        print(config.to_yaml(), end="")
+        as_json = json.dumps(config.to_dict(), indent=2) + "\n"
+        print(as_json if arguments.json else config.to_yaml(), end="")
         return 0
     run_dir = Path(arguments.run_dir or Path("runs") / Path(arguments.config).stem)
     record = train(

@@ -88,6 +88,9 @@ class Counts:
             if node_names is not None:
                 frame["source"], frame["target"] = node_names[node[once]], node_names[other[once]]
             values = values[once]
+        taken = [name for name in self.what if name in frame]
+        if taken:
+            raise InputError(f"a pattern is called {taken[0]!r}, as is a column that says where")
         table = values.numpy()
         return pd.DataFrame(frame | {name: table[:, c] for c, name in enumerate(self.what)})
 

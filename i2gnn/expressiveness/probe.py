@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from i2gnn.counting import in_words
+from i2gnn.counting.patterns import resolve
 from i2gnn.errors import InputError
 from i2gnn.expressiveness.datasets import PAIR_SETS, PairSet, load_pairs
 from i2gnn.expressiveness.separation import GAINS, SEPARATED, TIED, separate, strong_options
@@ -172,6 +173,7 @@ def probe(
     settings, given = settings or ProbeSettings(), dict(options or {})
     strong = strong_options(model) if isinstance(model, str) and model in REGISTRY else {}
     apart, learner = load_subject(model, {**strong, **given}), load_subject(model, given)
+    resolve(settings.learning.structures)  # a misspelt name is told before the long part
     started = time.perf_counter()
     separation, chosen = {}, {}
     for name in settings.datasets:

@@ -18,6 +18,9 @@ __all__ = ["read_arrays", "read_edge_names", "read_edge_table", "read_edge_text"
 Complain = Callable[[int, str], None]
 """Called with the number of a line that is left out, from 1, and the reason."""
 
+NAMES = "; the format 'names' takes names"
+"""What to do about nodes that are not numbered."""
+
 
 def read_edge_text(path: Path, complain: Complain) -> RawGraphs:
     """Reads one graph: two node numbers a line, separated by blanks or a comma; # is a comment."""
@@ -91,7 +94,7 @@ def _parse_lines(path: Path, complain: Complain) -> Iterator[tuple[int, int]]:
                 yield int(words[0]), int(words[1])
             else:
                 shown = text if len(text) <= 60 else text[:57] + "..."
-                complain(number, f"{shown!r}: expected two node numbers, from 0")
+                complain(number, f"{shown!r}: expected two node numbers, from 0{NAMES}")
 
 
 def read_edge_table(
@@ -130,7 +133,7 @@ def read_edge_table(
 
 def _one_graph(pairs: Array) -> RawGraphs:
     if not len(pairs):
-        raise InputError("no edges; expected two node numbers a line")
+        raise InputError(f"no edges; expected two node numbers a line{NAMES}")
     nodes = int(pairs.max()) + 1
     _check_numbering(nodes, len(pairs))
     return RawGraphs(np.array([nodes]), np.array([len(pairs)]), pairs)

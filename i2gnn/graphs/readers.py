@@ -206,7 +206,7 @@ def _smiles_column(names: list[str], column: str | None) -> str | None:
     shown = ", ".join(names)
     raise InputError(
         f"no column 'smiles' and none called 'source' and 'target', but {shown[:200]!r}; "
-        "name the column of the SMILES"
+        "name the column of the SMILES (--column); columns are separated by commas, in .tsv by tabs"
     )
 
 

@@ -115,7 +115,7 @@ class CountingTable:
 
     def full_title(self, preset: Preset, model: str) -> str:
         """What a row is called among those of other presets."""
-        return f"{model_title(model)}\n{preset}"
+        return f"{model_title(model)}, {preset}"
 
 
 class Search(CountingTable):

@@ -45,6 +45,8 @@ class Prepared:
 def prepare(config: RunConfig, sources: Sources) -> Prepared:
     """Loads the data, builds the model, extracts, and checks that the run can start."""
     resolve_device(config.training.device)
+    if config.training.loss == "ce":
+        raise InputError("loss is ce, which learns classes; the targets are counts")
     data = sources.load(config.data)
     network = network_of(config.model, data.graphs.batch(data.splits.train))
     with seeded(config.training.seed):

@@ -89,6 +89,8 @@ def test_print_config(capsys: pytest.CaptureFixture[str], config: Path) -> None:
     assert main(["train", "--print-config"]) == 0
     printed = yaml.safe_load(capsys.readouterr().out)
     assert RunConfig.from_dict(printed) == RunConfig()
+    assert main(["train", "--print-config", "--json"]) == 0
+    assert RunConfig.from_dict(json.loads(capsys.readouterr().out)) == RunConfig()
     assert main(["train", "--print-config", "--config", str(config), "--device", "cpu"]) == 0
     assert yaml.safe_load(capsys.readouterr().out)["training"]["epochs"] == EPOCHS
 

@@ -193,6 +193,11 @@ def star_forest(leaves: int) -> list[tuple[int, int]]:
     return [(s * size, s * size + v + 1) for s in range(7) for v in range(leaves)]
 
 
+def test_patterns_may_not_be_called_as_columns_are() -> None:
+    with pytest.raises(InputError, match="a pattern is called 'node'"):
+        count("CCC", Pattern(((0, 1),), 0, name="node")).to_frame()
+
+
 def test_mistakes_are_named() -> None:
     with pytest.raises(InputError, match="unknown substructure 'cycle9'"):
         count("CC", "cycle9")

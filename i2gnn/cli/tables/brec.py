@@ -10,6 +10,8 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group
 from rich.table import Table
 
+from i2gnn.cli.tables.counting import parse_time
+
 if TYPE_CHECKING:
     from i2gnn.paper.brec import BRECSettings
 
@@ -32,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--memory-budget", metavar="SIZE", help="such as 2GB; batches are cut")
     parser.add_argument("--seeds", type=int, default=1, metavar="N", help="from --seed on")
     parser.add_argument("--pairs", type=_range, metavar="A:B", help="only these, such as 0:100")
-    parser.add_argument("--time-limit", type=float, metavar="S", help="begin no pair after it")
+    parser.add_argument("--time-limit", metavar="TIME", help="begin no pair after it: 540, 9m, 2h")
     parser.add_argument("--quick", action="store_true", help="a smoke test on a few pairs")
     parser.add_argument(
         "--out", metavar="DIR", default="runs", help="where a run is kept and taken up"
@@ -61,6 +63,7 @@ def execute(arguments: argparse.Namespace) -> int:
 def _settings(arguments: argparse.Namespace, seed: int) -> "BRECSettings":
     from i2gnn.paper.brec import PROTOCOL, BRECSettings
 
+    limit = arguments.time_limit
     rpc = dataclasses.replace(
         PROTOCOL,
         epochs=arguments.epochs,
@@ -82,15 +85,15 @@ def _settings(arguments: argparse.Namespace, seed: int) -> "BRECSettings":
         device=arguments.device,
         pairs=arguments.pairs,
         quick=arguments.quick,
-        time_limit=arguments.time_limit,
+        time_limit=None if limit is None else parse_time(limit),
     )
 
 
 def _range(text: str) -> range:
     start, _, stop = text.partition(":")
-    chosen = range(int(start), int(stop))
+    chosen = range(int(start), int(stop)) if start.isdecimal() and stop.isdecimal() else range(0)
     if not chosen:
-        raise ValueError(f"{text!r} holds no pairs")
+        raise argparse.ArgumentTypeError(f"{text!r} holds no pairs; expected such as 0:100")
     return chosen
 
 

@@ -23,9 +23,7 @@ def result_tables(table: CountingTable, cells: list[Cell], width: int) -> Iterat
     characters. What the marks mean comes last.
     """
     shown = [cell for cell in cells if cell.values or table.complete]
-    title_width = max(
-        (len(line) for c in shown for line in _title(table, c).split("\n")), default=0
-    )
+    title_width = max((len(_title(table, cell)) for cell in shown), default=0)
     together = max(1, (width - title_width - 3) // WIDE)
     for dataset in dict.fromkeys(cell.task.dataset for cell in shown):
         yield f"{table.title}, {dataset_title(dataset)}: normalised {table.measured}"
@@ -46,7 +44,10 @@ def _table(table: CountingTable, cells: list[Cell]) -> Table:
     lowest = _lowest(cells) if isinstance(table, Search) else {}
     found = {(_title(table, c), c.task.target): c for c in cells}
     for title in dict.fromkeys(title for title, _ in found):
-        shown.add_row(title, *(_text(found.get((title, t)), lowest.get(t)) for t in targets))
+        row = [found.get((title, target)) for target in targets]
+        below = "\nthe paper" if any(cell and cell.paper is not None for cell in row) else ""
+        texts = (_text(cell, lowest.get(t)) for cell, t in zip(row, targets, strict=True))
+        shown.add_row(title + below, *texts)
     return shown
 
 
