@@ -6,7 +6,6 @@ import sys
 import time
 
 import pytest
-import torch
 from rich.console import Console
 
 from i2gnn.cli.main import main
@@ -20,13 +19,7 @@ from i2gnn.paper.presets import Preset
 from i2gnn.paper.runner import Event
 from i2gnn.paper.summary import Cell
 
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture

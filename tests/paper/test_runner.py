@@ -6,7 +6,6 @@ import time
 from pathlib import Path
 
 import pytest
-import torch
 
 from i2gnn.paper import workers
 from i2gnn.paper.counting import TABLES
@@ -17,13 +16,7 @@ from i2gnn.paper.workers import run_experiments, take_next
 from i2gnn.training.loop import CHECKPOINT
 from tests.training.test_run import KEYS
 
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def quick(table="table2", epochs=None, **options):
