@@ -5,7 +5,7 @@ import torch
 from torch.nn.utils import parameters_to_vector
 
 from i2gnn import GraphStore, count
-from i2gnn.models import MODELS, REGISTRY, Network
+from i2gnn.models import REGISTRY, Network
 from i2gnn.models.registry import TABLES, count_published, describe
 from tests.helpers import REPOSITORY, assert_permutation_equivariant, random_graphs
 from tests.named_graphs import awkward
@@ -74,9 +74,8 @@ def test_the_documents_list_every_model():
 
 
 @pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("name", [name for name in REGISTRY if name not in MODELS])
+@pytest.mark.parametrize("name", REGISTRY)
 def test_permutation_equivariance(name, level):
-    """Of the others see `test_models.py`."""
     graphs = random_graphs(5, nodes=(2, 9), x=3, edge_attr=2).to(dtype=torch.float64)
     model = build(name, in_channels=3, edge_channels=2, level=level, out_channels=2).eval()
     assert_permutation_equivariant(lambda g: predict(model, g), graphs, level)
@@ -123,13 +122,9 @@ def test_gradients(name, level):
     assert torch.autograd.gradcheck(outputs, flat, fast_mode=True)
 
 
-@pytest.mark.parametrize(
-    ("name", "level"),
-    [(name, "graph") for name in REGISTRY]
-    + [(name, "node") for name in ("ds_gnn", "gnnak_plus", "sun", "ppgn")],
-)
+@pytest.mark.parametrize("level", ["node", "graph"])
+@pytest.mark.parametrize("name", REGISTRY)
 def test_a_few_graphs_can_be_learnt_by_heart(name, level):
-    """`test_learning.py` trains every model at nodes, but asks little of some."""
     # What plain message passing cannot see cannot be learnt by heart either; and the graph without
     # node i does not tell where i was, so that features must.
     target = "path2" if REGISTRY[name].identifiers == 0 else "cycle3"
