@@ -84,6 +84,7 @@ CHANGES: Mapping[str, Change] = MappingProxyType(
         "600": Change("600 epochs", training={"epochs": 600}),
         "1000": Change("1,000 epochs", training={"epochs": 1000}),
         "long": Change("4,000 epochs", training={"epochs": 4000}),
+        "5000": Change("5,000 epochs", training={"epochs": 5000}),
         # Another network.
         "deep": Change("6 layers", {"num_layers": 6}),
         "identity": Change("identity labels", {"labels": "identity"}),
@@ -145,6 +146,8 @@ COMBINATIONS = (
     "smaller-batches additive",
     "smaller-batches additive short",
     "smaller-batches additive squared",
+    "smaller-batches distinct additive squared fast 5000",
+    "smaller-batches distinct product additive squared fast 5000",
     "smaller-batches squared short",
     "smaller-batches side",
     "smaller-batches side decayed",

@@ -6,8 +6,10 @@ as much as common ones. Atoms to be judged by are run once for each kind, too; e
 """
 
 import dataclasses
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -19,7 +21,9 @@ from i2gnn.subgraphs import Subgraphs
 from i2gnn.subgraphs.drop import select_roots
 from i2gnn.subgraphs.labels import attach_labels
 
-__all__ = ["Distinct", "with_kinds"]
+__all__ = ["Distinct", "Judged", "with_kinds"]
+
+Ints = npt.NDArray[np.int64]
 
 FINEST = {1: "nodes+center", 2: "nodes+center+side", 3: "nodes+center+side"}
 """By identifiers all that is read of a subgraph by itself."""
@@ -55,6 +59,22 @@ def with_kinds(data: GraphStore) -> Subgraphs:
     return dataclasses.replace(data, kind=torch.from_numpy(colors).to(data.device))
 
 
+class Judged(NamedTuple):
+    """All nodes of some graphs, to be judged by though one of each kind is run.
+
+    Shapes:
+        place: [n], where the node that is run stands among those of the graphs that are left.
+        target: [n, T].
+    """
+
+    place: Tensor
+    target: Tensor
+
+    def to(self, device: torch.device, dtype: torch.dtype) -> "Judged":
+        """The same elsewhere, the targets in another precision."""
+        return Judged(self.place.to(device), self.target.to(device, dtype))
+
+
 class Distinct:
     """Which nodes are run, and which they stand for.
 
@@ -65,36 +85,51 @@ class Distinct:
     Args:
         data: Subgraphs of all nodes, with targets at nodes.
         splits: What graphs are for.
-        device: Where predictions will be.
 
     Attributes:
         data: The same with the subgraphs of these nodes alone; of others to train on, targets are
             missing.
-        splits: The same without graphs to train on that have none of them.
-        places: For each node of the graphs in `splits.val` and `splits.test`, in their order, the
-            place among these nodes of the one that is run.
+        splits: The same without graphs that have none of them.
+        judged: By "val" and "test" all nodes of the graphs in `splits` as they were, in their
+            order.
     """
 
-    def __init__(self, data: GraphStore, splits: Splits, device: torch.device) -> None:
+    def __init__(self, data: GraphStore, splits: Splits) -> None:
         data = with_kinds(data)
         assert data.kind is not None and data.y is not None
-        kind, y = data.kind.cpu().numpy(), data.y.cpu().numpy()
-        kept = torch.zeros(data.num_nodes, dtype=torch.bool)
-        trained = data.items_of("node", splits.train).numpy()
-        nodes = np.random.default_rng(0).permutation(trained[(y[trained] == y[trained]).any(1)])
-        what = np.column_stack([kind[nodes], y[nodes]])
-        kept[nodes[np.unique(what, axis=0, return_index=True)[1]]] = True
+        kind, device = data.kind.cpu().numpy(), data.device
+        targets = (data.y if data.y.is_floating_point() else data.y.float()).cpu()
+        trained = data.items_of("node", splits.train)
+        drawn = _draw_one_of_each(trained, kind, targets.numpy())
+        nodes = {name: data.items_of("node", getattr(splits, name)) for name in ("val", "test")}
+        stands = {name: _first_of_each(these, kind) for name, these in nodes.items()}
+        kept, used = (torch.zeros(n, dtype=torch.bool) for n in (data.num_nodes, len(data)))
+        kept[torch.cat([drawn, *stands.values()])] = True
+        used[data.node_to_graph.cpu()[kept]] = True
+        left = {name: graphs[used[graphs]] for name, graphs in vars(splits).items()}
+        self.splits = Splits(**left)
+        self.judged: dict[str, Judged] = {}
+        for name, run in stands.items():
+            place = torch.empty(data.num_nodes, dtype=torch.int64)
+            there = data.items_of("node", left[name])
+            place[there] = torch.arange(len(there))
+            self.judged[name] = Judged(place[run], targets[nodes[name]])
         unknown = torch.zeros_like(kept)
-        unknown[trained] = ~kept[trained]
-        self.places: dict[str, Tensor] = {}
-        for name in ("val", "test"):
-            nodes = data.items_of("node", getattr(splits, name)).numpy()
-            _, first, which = np.unique(kind[nodes], return_index=True, return_inverse=True)
-            kept[nodes[first]] = True
-            self.places[name] = torch.from_numpy(first[which]).to(device)
-        targets = data.y if data.y.is_floating_point() else data.y.float()
-        targets = targets.masked_fill(unknown.to(data.device).unsqueeze(1), float("nan"))
+        unknown[trained], unknown[drawn] = True, False
+        targets = targets.masked_fill(unknown.unsqueeze(1), float("nan")).to(device)
         data = dataclasses.replace(data, y=targets, kind=None)
-        self.data = select_roots(data, kept.to(data.device))
-        left = self.data.sizes["pair"][splits.train] > 0
-        self.splits = dataclasses.replace(splits, train=splits.train[left])
+        self.data = select_roots(data, kept.to(device))
+
+
+def _draw_one_of_each(nodes: Tensor, kind: Ints, y: npt.NDArray[Any]) -> Tensor:
+    """Of the nodes with targets one of each kind and with each target."""
+    known = nodes.numpy()[(y[nodes] == y[nodes]).any(1)]
+    drawn = np.random.default_rng(0).permutation(known)
+    what = np.column_stack([kind[drawn], y[drawn]])
+    return torch.from_numpy(drawn[np.unique(what, axis=0, return_index=True)[1]])
+
+
+def _first_of_each(nodes: Tensor, kind: Ints) -> Tensor:
+    """For each node the first that is of its kind, [n] to [n]."""
+    _, first, which = np.unique(kind[nodes], return_index=True, return_inverse=True)
+    return nodes[first[which]]

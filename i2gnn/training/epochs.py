@@ -53,7 +53,7 @@ class Epochs:
     def __init__(self, learner: Learner, inputs: Inputs, config: TrainingConfig) -> None:
         self.learner, self.config = learner, config
         self.data, self.splits, self.scaling = inputs.data, inputs.splits, inputs.scaling
-        self._places, self._metric = inputs.places, metric_of(config)
+        self._judged, self._metric = inputs.judged, metric_of(config)
 
     def run(self, epoch: int) -> tuple[float, float]:
         """Trains and validates; the host waits for the device once.
@@ -136,9 +136,10 @@ class Epochs:
         """Predictions and targets of a part of the data, [n, T] each."""
         learner = self.learner
         prediction, target = run_model(learner.model, learner.forward, graphs, self.scaling)
+        if part in self._judged:
+            place, target = self._judged[part]
+            prediction = prediction.index_select(0, place)
         assert target is not None
-        if part in self._places:
-            prediction = prediction.index_select(0, self._places[part])
         return prediction, target
 
     def _batches(self, indices: Tensor, batch_size: int | None = None) -> Iterable[GraphStore]:

@@ -4,13 +4,13 @@ import dataclasses
 from dataclasses import dataclass, field
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from i2gnn.data.splits import Splits
 from i2gnn.graphs import GraphStore
 from i2gnn.training.checks import check_subgraphs, measure_targets, warn_of_features
 from i2gnn.training.config import TrainingConfig
-from i2gnn.training.distinct import Distinct
+from i2gnn.training.distinct import Distinct, Judged
 from i2gnn.training.environment import place
 from i2gnn.training.resume import digest_data
 from i2gnn.training.targets import Scaling
@@ -27,21 +27,21 @@ class Inputs:
         splits: What they are for.
         scaling: Of the targets.
         digest: Of the data as they were given.
-        places: Where one node of each kind is run, the places of all among these, by "val" and
-            "test"; see `Distinct`.
+        judged: Where one node of each kind is run, all nodes to be judged by, by "val" and "test".
     """
 
     data: GraphStore
     splits: Splits
     scaling: Scaling
     digest: str
-    places: dict[str, Tensor] = field(default_factory=dict)
+    judged: dict[str, Judged] = field(default_factory=dict)
 
     def placed(self, device: torch.device, dtype: torch.dtype) -> "Inputs":
         """The same in another precision, and on the device as far as there is room."""
         data = place(self.data, device, dtype)
         scaling = self.scaling.to(torch.empty(0, dtype=dtype, device=device))
-        return dataclasses.replace(self, data=data, scaling=scaling)
+        judged = {name: nodes.to(device, dtype) for name, nodes in self.judged.items()}
+        return dataclasses.replace(self, data=data, scaling=scaling, judged=judged)
 
 
 def prepare_inputs(
@@ -49,7 +49,6 @@ def prepare_inputs(
     data: GraphStore,
     splits: Splits,
     config: TrainingConfig,
-    device: torch.device,
 ) -> Inputs:
     """Checks that the model can be trained on the data, and scales the targets.
 
@@ -62,5 +61,5 @@ def prepare_inputs(
     digest = digest_data(data, splits)
     if not config.distinct:
         return Inputs(data, splits, scaling, digest)
-    distinct = Distinct(data, splits, device)
-    return Inputs(distinct.data, distinct.splits, scaling, digest, distinct.places)
+    distinct = Distinct(data, splits)
+    return Inputs(distinct.data, distinct.splits, scaling, digest, distinct.judged)

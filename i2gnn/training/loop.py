@@ -110,7 +110,7 @@ def fit(
     folder = None if run_dir is None else Path(run_dir)
     with environment(config) as fabric, ExitStack() as held:
         kept = json.loads(json.dumps(dict(settings or {})))  # as a checkpoint returns them
-        inputs = prepare_inputs(model, data, splits, config, fabric.device)
+        inputs = prepare_inputs(model, data, splits, config)
         epochs = make_epochs(model, inputs, config, fabric)
         run = _Run(epochs, inputs, config, kept, folder)
         if folder is not None:

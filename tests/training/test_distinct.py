@@ -18,8 +18,6 @@ from tests.helpers import random_graphs
 from tests.named_graphs import awkward
 from tests.training.toy import split
 
-CPU = torch.device("cpu")
-
 
 def config(**changes: Any) -> TrainingConfig:
     quick = {"epochs": 3, "batch_size": 8, "precision": "float64", "distinct": True}
@@ -35,6 +33,11 @@ def small_graphs(count: int = 40) -> GraphStore:
     """Trees and small cycles with branches, of which many nodes are alike; counts of neighbours."""
     graphs = random_graphs(count, nodes=(2, 6), seed=3)
     return graphs.with_targets(graphs.degree.double().square(), "node")
+
+
+def nodes_of(data: GraphStore, graphs: torch.Tensor) -> torch.Tensor:
+    of_graph = data.node_to_graph
+    return torch.cat([(of_graph == graph).nonzero().squeeze(1) for graph in graphs])
 
 
 @pytest.mark.parametrize("kind", [IDGNN, SubgraphMPNN, I2GNN, I3GNN])
@@ -77,7 +80,7 @@ def test_one_node_of_each_kind_and_target_is_left() -> None:
     y = graphs.y.clone()
     y[:5] += 1  # so that some nodes of a kind differ in their targets
     data = with_kinds(make_model().extract(graphs.with_targets(y, "node")))
-    distinct = Distinct(data, splits, CPU)
+    distinct = Distinct(data, splits)
     run, of_graph = distinct.data.pair_count > 0, data.node_to_graph
     here = torch.isin(of_graph, splits.train)
     pairs = torch.stack([data.kind.double(), data.y[:, 0]], 1)
@@ -85,11 +88,14 @@ def test_one_node_of_each_kind_and_target_is_left() -> None:
     assert len(pairs[run & here].unique(dim=0)) == len(pairs[here].unique(dim=0))
     assert set(distinct.splits.train.tolist()) == set(of_graph[run & here].tolist())
     for name in ("val", "test"):
-        chosen = getattr(splits, name)
-        nodes = torch.cat([(of_graph == graph).nonzero().squeeze(1) for graph in chosen])
-        stands = nodes[distinct.places[name]]
+        left, judged = getattr(distinct.splits, name), distinct.judged[name]
+        nodes = nodes_of(data, getattr(splits, name))
+        stands = nodes_of(data, left)[judged.place]
         assert torch.equal(data.kind[stands], data.kind[nodes]) and run[stands].all()
         assert int(run[nodes].sum()) == len(data.kind[nodes].unique())
+        assert torch.equal(judged.target, data.y[nodes])
+        assert len(left) < len(getattr(splits, name)) or name == "val"
+        assert set(left.tolist()) == set(of_graph[nodes][run[nodes]].tolist())
     assert distinct.data.kind is None
     known = distinct.data.y[:, 0].isfinite()
     assert torch.equal(known, run | ~here) and torch.equal(distinct.data.y[known], data.y[known])
@@ -101,7 +107,7 @@ def test_missing_targets_are_not_trained_on() -> None:
     y[::2] = float("nan")
     data = with_kinds(make_model().extract(graphs.with_targets(y, "node")))
     here = torch.isin(data.node_to_graph, splits.train) & (
-        Distinct(data, splits, CPU).data.pair_count > 0
+        Distinct(data, splits).data.pair_count > 0
     )
     assert here.any() and data.y[here].isfinite().all()
     assert int(here.sum()) == len(data.kind[here].unique())
