@@ -31,7 +31,9 @@ HELP = "count cycles, paths, graphlets and any small pattern, per node, edge or 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `count`."""
-    parser.add_argument("input", help="file of graphs or molecules: see --format")
+    parser.add_argument(
+        "input", help="file of graphs or molecules, see --format; - is standard input"
+    )
     parser.add_argument(
         "--what",
         help="names, separated by commas: cycle3..cycle8, path2..path6, star3..star5, clique4, "

@@ -66,7 +66,8 @@ def count_file(
     """Counts in every graph of a file, in constant memory for molecules and graph6.
 
     Args:
-        path: Molecules (.smi, .csv, .parquet), graph6, an edge list or an npz file.
+        path: Molecules (.smi, .csv, .parquet), graph6, an edge list or an npz file; "-" is
+            standard input.
         what: Substructures, as in `count`.
         level: "node", "edge" or "graph".
         out: Where the table goes: .csv, .parquet or .json; complete or not written at all.

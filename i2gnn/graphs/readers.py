@@ -7,8 +7,11 @@ numbers of a block are the positions of its graphs in the input.
 import csv
 import dataclasses
 import gzip
+import shutil
+import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -39,6 +42,9 @@ FORMATS = {
 }
 """Formats and the file names that end in them; `.gz` may follow where the format is text."""
 
+STREAMED = ("smi", "graph6")
+"""Those that are read from the first byte to the last, once."""
+
 BLOCK = 8192
 LONGEST_SMILES = 100_000
 LONGEST_LINE = 2**27
@@ -60,7 +66,7 @@ class Block:
         store: The graphs.
         numbers: Their positions among the records of the file, from 0.
         smiles: What they were read from, if molecules; else None.
-        read: Bytes of the file that had been read when the block was complete.
+        read: Bytes of the file that had been read when the block was complete; 0 of a pipe.
         names: Of the nodes, in the format "names"; else None.
     """
 
@@ -84,41 +90,61 @@ def read_blocks(
     """Reads graphs in blocks, so that a file of any length needs little memory.
 
     Args:
-        path: The file.
+        path: The file; "-" is standard input.
         report: Called for each record that is left out; it may raise to stop.
         format: One of `FORMATS`; by the file name if not given.
         column: Column of the SMILES in a table; one called "smiles" if not given.
     """
-    path = Path(path)
+    path = Path("/dev/stdin" if str(path) == "-" else path)
     _check_file(path)
     format = format or _format_of(path)
+    if format not in FORMATS:
+        raise InputError(f"format {format!r}; expected one of {', '.join(FORMATS)}")
     try:
-        if format == "smi":
-            with _open(path) as file:
-                yield from _molecules(_smiles_lines(file, report), report, file)
-        elif format == "graph6":
-            with _open(path) as file:
-                yield from _graph6(file, report)
-        elif format == "csv":
-            yield from _table(path, column, report)
-        elif format == "parquet":
-            yield from _parquet(path, column, report)
-        elif format == "edges":
-            yield _whole(read_edge_text(path, lambda line, why: report(Problem(0, line, why))))
-        elif format == "names":
-            raw, names = read_edge_names(path, lambda line, why: report(Problem(0, line, why)))
-            yield dataclasses.replace(_whole(raw), names=names)
-        elif format == "npz":
-            yield _whole(read_arrays(path))
-        else:
-            raise InputError(f"format {format!r}; expected one of {', '.join(FORMATS)}")
+        with _copy_of_pipe(path) if format not in STREAMED else nullcontext(path) as file:
+            yield from _read(file, report, format, column)
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{path}: cannot be read ({error})") from error
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path}: not a text file of format {format} ({error})") from error
     except InputError as error:
-        named = str(error).startswith(str(path))
-        raise error if named else InputError(f"{path}: {error}") from error
+        raise InputError(f"{path}: {str(error).removeprefix(f'{file}: ')}") from error
+
+
+def _read(path: Path, report: Report, format: str, column: str | None) -> Iterator[Block]:
+    def complain(line: int, why: str) -> None:
+        report(Problem(0, line, why))
+
+    if format == "smi":
+        with _open(path) as file:
+            yield from _molecules(_smiles_lines(file, report), report, file)
+    elif format == "graph6":
+        with _open(path) as file:
+            yield from _graph6(file, report)
+    elif format == "csv":
+        yield from _table(path, column, report)
+    elif format == "parquet":
+        yield from _parquet(path, column, report)
+    elif format == "edges":
+        yield _whole(read_edge_text(path, complain))
+    elif format == "names":
+        raw, names = read_edge_names(path, complain)
+        yield dataclasses.replace(_whole(raw), names=names)
+    else:
+        yield _whole(read_arrays(path))
+
+
+@contextmanager
+def _copy_of_pipe(path: Path) -> Iterator[Path]:
+    """A file to go back and forth in: the path itself, or what comes out of it if it is a pipe."""
+    if path.is_file():
+        yield path
+        return
+    with tempfile.NamedTemporaryFile() as copy:
+        with path.open("rb") as source:
+            shutil.copyfileobj(source, copy)
+        copy.flush()
+        yield Path(copy.name)
 
 
 def _check_file(path: Path) -> None:
@@ -141,6 +167,11 @@ def _format_of(path: Path) -> str:
 
 def _open(path: Path) -> IO[bytes]:
     return gzip.open(path) if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]
+
+
+def _bytes_read(file: IO[bytes] | None) -> int:
+    """How far a file has been read; 0 for a pipe, of which nobody knows the length."""
+    return file.tell() if file is not None and file.seekable() else 0
 
 
 def _lines(file: IO[bytes], longest: int) -> Iterator[tuple[int, str | None]]:
@@ -276,7 +307,7 @@ def _molecules(
     def block() -> Block:
         raw = raw_from_edge_lists(edges, sizes)
         store = GraphStore.from_raw(raw, symmetrize=True)
-        return Block(store, list(numbers), list(smiles), file.tell() if file else 0)
+        return Block(store, list(numbers), list(smiles), _bytes_read(file))
 
     for record, line, text in records:
         with rdBase.BlockLogs():
@@ -329,10 +360,10 @@ def _graph6(file: IO[bytes], report: Report) -> Iterator[Block]:
             report(Problem(record, line, reason))
         record += 1
         if len(numbers) == BLOCK:
-            yield Block(_from_networkx(graphs), numbers, read=file.tell())
+            yield Block(_from_networkx(graphs), numbers, read=_bytes_read(file))
             numbers, graphs = [], []
     if numbers:
-        yield Block(_from_networkx(graphs), numbers, read=file.tell())
+        yield Block(_from_networkx(graphs), numbers, read=_bytes_read(file))
 
 
 def _from_networkx(graphs: list[Any]) -> GraphStore:

@@ -1,4 +1,6 @@
 import gzip
+import os
+import threading
 from pathlib import Path
 
 import networkx
@@ -168,3 +170,48 @@ def test_what_is_not_a_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="unknown kind of file"):
         read(written(tmp_path, "b.doc", "x"))
     assert read(written(tmp_path, "c.doc", "CC"), format="smi")[0][0].numbers == [0]
+
+
+@pytest.mark.parametrize("name", ["a.smi", "a.csv", "edges.csv", "a.txt", "a.names", "a.parquet"])
+def test_pipes_give_what_files_give(tmp_path: Path, name: str) -> None:
+    """Some formats are read twice or from their end, which a pipe cannot be."""
+    texts = {
+        "a.smi": "CCO\noops(\nC1CC1\n",
+        "a.csv": "name,smiles\nx,CCO\ny,\nz,C1CC1\n",
+        "edges.csv": "graph,source,target\n0,0,1\n0,1,2\n4,0,1\n",
+        "a.txt": "0 1\n1 2\nx y\n2 0\n",
+        "a.names": "ann bob\nbob eve\n",
+    }
+    path = tmp_path / name
+    if name in texts:
+        path.write_text(texts[name])
+    else:
+        pd.DataFrame({"smiles": ["CCO", None, "C1CC1"]}).to_parquet(path)
+    format = {"a.txt": "edges"}.get(name, path.suffix[1:])
+    fifo = tmp_path / "pipe"
+    os.mkfifo(fifo)
+    writer = threading.Thread(target=lambda: fifo.write_bytes(path.read_bytes()))
+    writer.start()
+    (block,), problems = read(fifo, format=format)
+    writer.join()
+    (expected,), as_well = read(path)
+    assert problems == as_well and block.numbers == expected.numbers
+    assert block.store.edge_index.equal(expected.store.edge_index)
+    assert block.read == 0 or name == "a.csv"  # which is copied first
+
+
+def test_a_minus_is_standard_input() -> None:
+    ours, theirs = os.pipe()
+    kept = os.dup(0)
+    try:
+        os.dup2(ours, 0)
+        os.write(theirs, b"0 1\n1 2\n")
+        os.close(theirs)
+        (block,), _ = read(Path("-"), format="edges")
+        with pytest.raises(InputError, match="/dev/stdin: unknown kind of file"):
+            read(Path("-"))
+    finally:
+        os.dup2(kept, 0)
+        os.close(kept)
+        os.close(ours)
+    assert block.store.num_nodes == 3
