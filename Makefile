@@ -10,7 +10,7 @@ run: $(READY)
 	$(BIN)/i2gnn demo
 
 test: lint
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses auto --dist loadfile
 
 lint: $(READY)
 	$(BIN)/ruff format --check .

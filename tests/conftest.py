@@ -4,6 +4,10 @@ import os
 from collections.abc import Iterator
 
 import pytest
+
+if "PYTEST_XDIST_WORKER" in os.environ:  # as many processes as cores, so one thread for each
+    os.environ["OMP_NUM_THREADS"] = "1"
+
 import torch
 
 if not torch.cuda.is_available():
