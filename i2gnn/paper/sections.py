@@ -1,5 +1,6 @@
 """What the page of reproduced tables says: one section for each table and preset."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -61,6 +62,11 @@ class Section:
         return f"{self.table.title}: {self.presets[0]}"
 
     @property
+    def anchor(self) -> str:
+        """Where links to the heading lead, as on the sites that show Markdown."""
+        return re.sub(r"[^\w -]", "", self.title.lower()).replace(" ", "-")
+
+    @property
     def what(self) -> str:
         """What the preset is."""
         return self.presets[0].about
@@ -91,6 +97,17 @@ class Section:
         """All cells of the presets that should be complete; of others, those that have runs."""
         complete = self.presets[0] in ALWAYS.get(self.table.name, ())
         return [cell for cell in self.cells if cell.values or complete]
+
+    @property
+    def filled(self) -> tuple[int, int]:
+        """How many of the cells that are shown have runs, and how many there are."""
+        return sum(bool(cell.values) for cell in self.shown), len(self.shown)
+
+    @property
+    def goals(self) -> tuple[int, int]:
+        """How many goals are met, and how many there are to be met by cells that have runs."""
+        met = [cell.met for cell in self.shown if cell.met is not None]
+        return sum(met), len(met)
 
     @property
     def columns(self) -> list[tuple[str, str]]:

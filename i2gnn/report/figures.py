@@ -20,6 +20,7 @@ __all__ = [
     "COLORS",
     "STYLE",
     "binned_errors",
+    "compared_errors",
     "draw_counts",
     "error_by_count",
     "layout",
@@ -32,6 +33,9 @@ Values = npt.NDArray[np.float64]
 
 COLORS = ("#7a8290", "#d9822b", "#1f5fd0", "#2f9e6e", "#a2468f", "#c0392b", "#17818f", "#8a6d1d")
 """One per model, in the order in which they are compared."""
+
+MARKS = (("#b9c0ca", "o"), ("#333a44", "s"), ("#d9822b", "v"), ("#2f9e6e", "D"))
+"""Colours and signs of what is compared in a figure of points, the last one most at heart."""
 
 STYLE: Any = {
     "font.family": "sans-serif",
@@ -64,6 +68,32 @@ def learning_curves(histories: Mapping[str, Sequence[Mapping[str, float]]], metr
         axes.set(xlabel="epoch", ylabel=f"validation {metric}", yscale="log")
         _plain_log_labels(axes)
         axes.legend()
+        return to_svg(figure)
+
+
+def compared_errors(panels: Mapping[str, Mapping[str, Mapping[str, Sequence[float]]]]) -> str:
+    """Errors of several methods on a logarithmic axis, one panel for each group of targets.
+
+    Args:
+        panels: By panel, target and method the errors; a method may have several.
+    """
+    names = dict.fromkeys(n for targets in panels.values() for of in targets.values() for n in of)
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(13, 4.4), layout="constrained")
+        widths = [len(targets) + 1 for targets in panels.values()]
+        drawn = figure.subplots(1, len(panels), sharey=True, width_ratios=widths, squeeze=False)[0]
+        for axes, (title, targets) in zip(drawn, panels.items(), strict=True):
+            for name, (color, marker) in zip(names, MARKS, strict=False):
+                points = [(x, e) for x, of in enumerate(targets.values()) for e in of.get(name, ())]
+                x, errors = zip(*points, strict=True) if points else ((), ())
+                axes.plot(x, errors, marker, color=color, label=name, markersize=7, alpha=0.9)
+            axes.set_xticks(range(len(targets)), list(targets), rotation=30, ha="right")
+            axes.set(title=title, yscale="log", xlim=(-0.6, len(targets) - 0.4))
+            axes.grid(visible=False, axis="x")
+        drawn[0].set_ylabel("normalised MAE")
+        _plain_log_labels(drawn[0], between=())
+        handles, labels = drawn[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside upper center", ncols=len(labels))
         return to_svg(figure)
 
 
@@ -195,12 +225,15 @@ def _pens() -> Iterator[tuple[str, str]]:
     return ((color, dash) for dash in itertools.cycle(("-", "--", ":")) for color in COLORS)
 
 
-def _plain_log_labels(axes: Axes) -> None:
+def _plain_log_labels(axes: Axes, between: tuple[float, ...] = (2.0, 5.0)) -> None:
     """0.01 instead of 10^-2 on a logarithmic axis, also between powers of ten."""
     from matplotlib.ticker import FuncFormatter, LogLocator
 
-    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    def plain(value: float, _: object) -> str:
+        return f"{value:.6f}".rstrip("0") if value < 1e-4 else f"{value:g}"
+
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, *between)))
+    axes.yaxis.set_major_formatter(FuncFormatter(plain))
     axes.yaxis.set_minor_locator(LogLocator(subs=()))
 
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
@@ -10,10 +11,10 @@ from i2gnn.counting import in_words
 from i2gnn.files import write_atomically
 from i2gnn.paper.counting import model_title
 from i2gnn.paper.presets import Preset
-from i2gnn.paper.sections import PAPER, Section
+from i2gnn.paper.sections import BEST, PAPER, Section
 from i2gnn.paper.selection import collect_sections
 from i2gnn.paper.summary import Cell
-from i2gnn.report.figures import binned_errors, learning_curves
+from i2gnn.report.figures import binned_errors, compared_errors, learning_curves
 from i2gnn.report.page import write_page
 
 __all__ = ["percent", "write_reproduction"]
@@ -30,21 +31,41 @@ counts that are right once predictions are rounded. Searches are compared on val
 and have no goals.\
 """
 
+CAPTION = """\
+Every error of the paper's counting tables, and those of I²-GNN here: with the paper's settings, \
+and with what was chosen on validation graphs. Lower is better.\
+"""
+
+OVERVIEW = {
+    "table2": {"counting": "nodes of synthetic graphs", "chembl": "atoms of ChEMBL"},
+    "table3": {"counting": "nodes of synthetic graphs"},
+    "table6": {"counting": "whole synthetic graphs"},
+}
+"""By table and data set the panel of the figure that compares all errors."""
+
 
 def write_reproduction(
     results: str | os.PathLike[str],
     markdown: str | os.PathLike[str] | None = None,
     html: str | os.PathLike[str] | None = None,
 ) -> list[Section]:
-    """Writes the page, as Markdown, as HTML or both, from the records below a folder."""
+    """Writes the page, as Markdown, as HTML or both, from the records below a folder.
+
+    Beside the Markdown goes the figure that compares all errors, `<name>.svg`.
+    """
     sections = collect_sections(results)
+    overview = _overview_figure(sections)
     if markdown is not None:
-        write_atomically(markdown, _markdown(sections))
+        figure = Path(markdown).with_suffix(".svg")
+        write_atomically(figure, overview + "\n")
+        write_atomically(markdown, _markdown(sections, figure.name))
     if html is not None:
         errors = [_error_figure(sections, target) for target in ("cycle5", "cycle6")]
         values = {
             "introduction": INTRODUCTION.replace("`", ""),
             "percent": percent,
+            "overview": Markup(overview),
+            "caption": CAPTION,
             "sections": [(section, list(_curves(section))) for section in sections],
             "errors": [Markup(figure) for figure in errors if figure],
         }
@@ -52,9 +73,17 @@ def write_reproduction(
     return sections
 
 
-def _markdown(sections: Sequence[Section]) -> str:
+def _markdown(sections: Sequence[Section], figure: str) -> str:
     lines = ["# Reproducing the counting experiments", "", INTRODUCTION, ""]
+    lines += [f"![{CAPTION}]({figure})", "", CAPTION, ""]
     lines += ["Made by `i2gnn reproduce report`; not edited by hand.", ""]
+    lines += ["| | runs | cells with runs | goals met |", "|---|---|---|---|"]
+    for section in sections:
+        filled, goals = ("{} of {}".format(*pair) for pair in (section.filled, section.goals))
+        of_goals = goals if section.goals[1] else ""
+        link = f"[{section.title}](#{section.anchor})"
+        lines.append(f"| {link} | {len(section.records)} | {filled} | {of_goals} |")
+    lines.append("")
     for section in sections:
         lines += [f"## {section.title}", "", section.about, ""]
         lines.append(f"| | {' | '.join(section.headings)} |")
@@ -109,6 +138,26 @@ def _curves(section: Section) -> Iterator[tuple[str, Markup]]:
                 histories[title] = [{"epoch": e, "validation": v} for e, v in pairs]
         if histories:
             yield heading, Markup(learning_curves(histories, "error"))
+
+
+def _overview_figure(sections: Sequence[Section]) -> str:
+    """All errors that the paper prints, and of I²-GNN ours: with its settings, and the best."""
+    panels: dict[str, dict[str, dict[str, list[float]]]] = {}
+    for section in sections:
+        if section.presets not in ((PAPER,), (BEST,)) or section.table.name not in OVERVIEW:
+            continue
+        for cell in section.cells:
+            panel = OVERVIEW[section.table.name].get(cell.task.dataset)
+            if panel is None or cell.paper is None:
+                continue
+            errors = panels.setdefault(panel, {}).setdefault(in_words(cell.task.target), {})
+            own = cell.task.model == "i2gnn"
+            if section.presets == (PAPER,):
+                name = "the paper, I²-GNN" if own else "the paper, other models"
+                errors.setdefault(name, []).append(cell.paper)
+            if own and cell.mean is not None:
+                errors[f"ours, {section.presets[0]}"] = [cell.mean]
+    return compared_errors(panels)
 
 
 def _error_figure(sections: Sequence[Section], target: str) -> str | None:

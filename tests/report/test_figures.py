@@ -32,6 +32,20 @@ def test_all_curves_are_drawn_however_many():
     assert all(f">{name}<" in drawn for name in histories)
 
 
+def test_compared_errors_are_at_their_targets(monkeypatch):
+    drawn, to_svg = [], figures.to_svg
+    monkeypatch.setattr(figures, "to_svg", lambda figure: drawn.append(figure) or to_svg(figure))
+    first = {"5-cycle": {"A": [0.1, 0.2], "B": [0.01]}, "6-cycle": {"B": [0.03]}}
+    svg = figures.compared_errors({"nodes": first, "graphs": {"5-cycle": {"A": [0.00004]}}})
+    check(svg, "nodes", "graphs", "6-cycle", "A", "B", "0.0001")
+    left, right = (
+        {line.get_label(): line.get_xydata().tolist() for line in axes.lines}
+        for axes in drawn[0].axes
+    )
+    assert left == {"A": [[0, 0.1], [0, 0.2]], "B": [[0, 0.01], [1, 0.03]]}
+    assert right == {"A": [[0, 0.00004]], "B": []}
+
+
 def test_predicted_against_true():
     svg = figures.predicted_against_true(TARGET, PREDICTIONS, "5-cycles")
     check(svg, "A & B", "<exact>", "true number of 5-cycles")

@@ -169,9 +169,9 @@ def test_stand_ins_are_part_of_the_section(results):
     assert "Other than in the paper: TF32; 500 epochs." in text
     assert ": paper@500" not in text and ": paper-code@250" not in text
     page = (results / "page.html").read_text(encoding="utf-8")
-    assert "<small>500 epochs</small>" in page
-    assert "<small>1 seed, paper-code, 250 epochs</small>" in page
-    assert page.count("<svg") == 9  # two more than without: of 4-cycles, here and in the ablation
+    assert '<small class="notes">500 epochs</small>' in page
+    assert '<small class="notes">1 seed, paper-code, 250 epochs</small>' in page
+    assert page.count("<svg") == 10  # two more than without: of 4-cycles, here and in the ablation
     keep(results, record("i2gnn", "cycle5", 0, 0.003, preset="paper@500"))  # has one of its own
     (section,) = (
         s for s in collect_sections(results) if s.presets == (Preset("paper", epochs=500),)
@@ -231,9 +231,44 @@ def test_both_pages(results):
     parser.feed(page)
     assert "Abacus &lt;8&gt;" in page and "Abacus <8>" not in page
     assert 'class="cell met"' in page and 'class="cell unmet"' in page
-    assert page.count("<svg") == 7  # curves of five columns, errors of two targets
+    assert page.count("<svg") == 8  # all errors, curves of five columns, errors of two targets
     write_reproduction(results, results / "again.md", results / "again.html")
     assert (results / "again.html").read_text(encoding="utf-8") == page
+
+
+def test_the_page_begins_with_an_overview(results, monkeypatch):
+    shown = []
+    monkeypatch.setattr(
+        "i2gnn.report.reproducing.compared_errors", lambda panels: shown.append(panels) or "<svg/>"
+    )
+    keep(results, record("i2gnn", "cycle6", 0, 0.009, preset="best-slow"))
+    write_reproduction(results, results / "page.md", results / "page.html")
+    text = (results / "page.md").read_text(encoding="utf-8")
+    links = [line for line in text.splitlines() if line.startswith("| [")]
+    assert links[:3] == [
+        "| [Table 2, cycles at nodes: paper](#table-2-cycles-at-nodes-paper) | 5 | 3 of 48 "
+        "| 2 of 3 |",
+        "| [Table 2, cycles at nodes: best](#table-2-cycles-at-nodes-best) | 2 | 2 of 12 "
+        "| 2 of 2 |",
+        "| [Table 2, cycles at nodes: best-slow](#table-2-cycles-at-nodes-best-slow) | 1 | 1 of 1 "
+        "|  |",
+    ]
+    page = (results / "page.html").read_text(encoding="utf-8")
+    for link in ("table-2-cycles-at-nodes-paper", "cycles-in-graphs-table-9-of-the-paper-best"):
+        assert f'href="#{link}"' in page and f'id="{link}"' in page
+    assert (results / "page.svg").read_text() == "<svg/>\n" and "](page.svg)" in text
+    (panels,) = shown
+    assert list(panels) == [
+        "nodes of synthetic graphs",
+        "atoms of ChEMBL",
+        "whole synthetic graphs",
+    ]
+    nodes = panels["nodes of synthetic graphs"]
+    assert len(nodes) == 9 and "ours, paper" not in nodes["6-cycle"]
+    assert nodes["6-cycle"]["ours, best"] == [0.00449]
+    assert nodes["5-cycle"]["ours, paper"] == [pytest.approx(0.003)]
+    assert nodes["5-cycle"]["the paper, I²-GNN"] == [0.0028]
+    assert len(nodes["4-clique"]["the paper, other models"]) == 5
 
 
 def test_an_empty_folder_gives_a_page_of_missing_cells(tmp_path):
@@ -244,8 +279,8 @@ def test_an_empty_folder_gives_a_page_of_missing_cells(tmp_path):
 
 
 def test_the_page_among_the_documents_is_that_of_the_records(tmp_path):
-    write_reproduction(REPOSITORY / "results", tmp_path / "page.md")
+    write_reproduction(REPOSITORY / "results", tmp_path / "reproducing.md")
     written = REPOSITORY / "docs" / "reproducing.md"
-    assert written.read_text(encoding="utf-8") == (tmp_path / "page.md").read_text(
+    assert written.read_text(encoding="utf-8") == (tmp_path / "reproducing.md").read_text(
         encoding="utf-8"
     ), "docs/reproducing.md is out of date: run `i2gnn reproduce report`"

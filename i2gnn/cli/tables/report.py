@@ -31,10 +31,10 @@ def execute(arguments: argparse.Namespace) -> int:
     pages = below if arguments.out else usual
     markdown, html = arguments.markdown or pages[0], arguments.html or pages[1]
     sections = write_reproduction(results, markdown, html)
-    cells = [cell for section in sections if section.table.complete for cell in section.shown]
-    filled = sum(bool(cell.values) for cell in cells)
+    counted = [section.filled for section in sections if section.table.complete]
+    filled, cells = (sum(numbers) for numbers in zip(*counted, strict=True))
     if arguments.json:
-        print(json.dumps({"cells": len(cells), "filled": filled}))
+        print(json.dumps({"cells": cells, "filled": filled}))
     else:
-        print(f"{filled} of {len(cells)} cells: {markdown}, {html}")
+        print(f"{filled} of {cells} cells: {markdown}, {html}")
     return 0
