@@ -63,10 +63,10 @@ class Cell:
 
     @property
     def met(self) -> bool | None:
-        """Whether the goal is met, at the four digits that papers print; None if unknown."""
+        """Whether the goal is met by the four digits that papers print; None if unknown."""
         if self.mean is None or self.goal is None:
             return None
-        return round(self.mean, 4) <= round(self.goal, 4)
+        return round(self.mean, 4) <= self.goal + 1e-9  # 1.1 * 0.001 is 0.0011, but not quite
 
     @property
     def notes(self) -> list[str]:

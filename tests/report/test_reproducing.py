@@ -7,6 +7,7 @@ import pytest
 from i2gnn.paper.presets import PRESETS, Preset, Task, configure
 from i2gnn.paper.records import record_name, write_record
 from i2gnn.paper.selection import collect_sections
+from i2gnn.paper.summary import Cell
 from i2gnn.report.reproducing import write_reproduction
 from tests.helpers import REPOSITORY
 
@@ -83,6 +84,21 @@ def test_cells_are_means_over_seeds_beside_the_paper(results):
     # the ablation's full model is that of Table 2
     assert cell(sections, "Ablation, labels and identifiers: paper", "i2gnn", "cycle5").values
     assert "forgotten" not in " ".join(section.title for section in sections)
+
+
+@pytest.mark.parametrize(
+    ("test", "paper", "tolerance", "met"),
+    [
+        (0.000434, 0.0003, 1.25, False),  # though 1.25 * 0.0003 would be 0.0004 by four digits, too
+        (0.00034, 0.0003, 1.1, True),  # 0.0003 by four digits
+        (0.0011, 0.001, 1.1, True),
+        (0.00116, 0.001, 1.1, False),
+        (0.00021, 0.0002, 1.0, True),
+    ],
+)
+def test_errors_are_judged_by_four_digits_and_goals_are_not_rounded(test, paper, tolerance, met):
+    task = Task("table2", "counting", "node", "i2gnn", "cycle3")
+    assert Cell(task, Preset("paper"), (test,), goal=paper * tolerance).met is met
 
 
 def test_a_search_shows_validation(results):
