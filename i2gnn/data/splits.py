@@ -40,7 +40,7 @@ class Splits:
             raise InputError(f"fractions {tuple(fractions)}; expected three that sum to 1")
         order = torch.as_tensor(np.random.default_rng(seed).permutation(count))
         first = round(count * fractions[0])
-        second = first + round(count * fractions[1])
+        second = first + round(count * fractions[1]) if fractions[2] else count
         return cls(train=order[:first], val=order[first:second], test=order[second:])
 
     def first(self, count: int) -> tuple[Tensor, Self]:

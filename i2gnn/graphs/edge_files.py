@@ -1,5 +1,6 @@
 """Edge lists as text and tables, and arrays of many graphs, as `RawGraphs`."""
 
+import csv
 import gzip
 import re
 import zipfile
@@ -51,13 +52,15 @@ def read_edge_names(path: Path, complain: Complain) -> tuple[RawGraphs, Array]:
 
 
 def _two_columns(path: Path, **options: Any) -> pd.DataFrame:
+    separator = _separator(path)
     frame: pd.DataFrame = pd.read_csv(
         path,
-        sep=_separator(path),
+        sep=separator,
         comment="#",
         header=None,
         usecols=[0, 1],
         index_col=False,
+        quoting=csv.QUOTE_MINIMAL if separator == "," else csv.QUOTE_NONE,
         **options,
     )
     return frame
@@ -66,7 +69,7 @@ def _two_columns(path: Path, **options: Any) -> pd.DataFrame:
 def _open(path: Path) -> IO[str]:
     return (
         gzip.open(path, "rt", encoding="utf-8")
-        if path.suffix == ".gz"
+        if path.suffix.lower() == ".gz"
         else path.open(encoding="utf-8")
     )
 
@@ -76,7 +79,9 @@ def _separator(path: Path) -> str:
         for _ in range(1000):
             text = file.readline(10_000).split("#")[0].strip()
             if text:
-                return "," if "," in text else r"\s+"
+                # Numbers behind two words may be written with a comma: 0 1 2,5
+                decimal = "," not in "".join(text.split()[:2]) and re.search(r"\d,\d", text)
+                return "," if "," in text and not decimal else r"\s+"
     return r"\s+"
 
 
@@ -110,7 +115,10 @@ def read_edge_table(
     first = 1
     if not isinstance(source, pd.DataFrame):
         first = 2  # below the header
-        source = pd.read_csv(source, sep=separator, usecols=chosen, low_memory=False)
+        try:
+            source = pd.read_csv(source, sep=separator, usecols=chosen, low_memory=False)
+        except pd.errors.ParserError as error:
+            raise InputError(f"not a table ({error})") from error
     frame = source[chosen].set_axis(columns, axis=1)
     values = frame.apply(pd.to_numeric, errors="coerce").to_numpy(dtype=np.float64)
     # Whole numbers up to 2^53 are exact as floats, and node numbers are far smaller.

@@ -140,7 +140,7 @@ def _copy_of_pipe(path: Path) -> Iterator[Path]:
     if path.is_file():
         yield path
         return
-    with tempfile.NamedTemporaryFile() as copy:
+    with tempfile.NamedTemporaryFile(suffix=path.suffix) as copy:  # .tsv has tabs
         with path.open("rb") as source:
             shutil.copyfileobj(source, copy)
         copy.flush()
@@ -166,7 +166,7 @@ def _format_of(path: Path) -> str:
 
 
 def _open(path: Path) -> IO[bytes]:
-    return gzip.open(path) if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]
+    return gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb")  # type: ignore[return-value]
 
 
 def _bytes_read(file: IO[bytes] | None) -> int:
@@ -184,7 +184,9 @@ def _lines(file: IO[bytes], longest: int) -> Iterator[tuple[int, str | None]]:
             line = file.readline(longest + 1)
         if b"\0" in line:
             raise InputError(f"line {number}: a zero byte; not a text file")
-        yield number, None if too_long else line.decode("utf-8-sig" if number == 1 else "utf-8")
+        # What is no UTF-8 is most likely in a name, and if not, the record tells.
+        text = line.decode("utf-8-sig" if number == 1 else "utf-8", errors="replace")
+        yield number, None if too_long else text
 
 
 def _smiles_lines(file: IO[bytes], report: Report) -> Iterator[tuple[int, int, str]]:

@@ -18,7 +18,7 @@ from i2gnn.paper.counting_published import (
 )
 from i2gnn.paper.deviations import deviations
 from i2gnn.paper.experiment import Experiment
-from i2gnn.paper.presets import TRIALS, Preset, Task, configure
+from i2gnn.paper.presets import TRIALS, Preset, Task, candidate_of, configure
 
 __all__ = [
     "TABLES",
@@ -130,8 +130,14 @@ class Search(CountingTable):
     fitting = "best-<candidate>"
 
     def tasks(self, preset: Preset) -> list[Task]:
-        """All cells: each candidate may fill them."""
-        return [] if preset.name == "more-graphs" else super().tasks(preset)
+        """All cells that a candidate can fill: one node of each kind says nothing of graphs."""
+        if preset.name == "more-graphs":
+            return []
+        return [
+            task
+            for task in super().tasks(preset)
+            if task.level == "node" or not candidate_of(preset, task).training.get("distinct")
+        ]
 
     def goal(self, preset: Preset, task: Task) -> float | None:
         """None: goals are of test errors."""

@@ -53,14 +53,17 @@ def choose_experiments(
         ("model", models, lambda task: task.model),
         ("data set", datasets, lambda task: task.dataset),
     ]
+    planned = found
     for what, asked_for, of in wanted:
         if asked_for is not None:
-            known = list(dict.fromkeys(of(one.task) for one in found))
+            known = list(dict.fromkeys(of(one.task) for one in planned))
             for name in asked_for:
                 if name not in known:
                     expected = ", ".join(known)
                     raise InputError(f"{table.name} has no {what} {name!r}; expected {expected}")
             found = [one for one in found if of(one.task) in asked_for]
+    if not found:
+        raise InputError(f"{table.name} has no runs of these targets, models and data sets")
     if quick:
         there = (data_folder(data_root) / CHEMBL.path).is_file()
         found = [one for one in found if there or one.task.dataset != "chembl"]

@@ -64,7 +64,8 @@ USUAL: Mapping[str, str] = MappingProxyType(
     {"counting": "smaller-batches", "chembl": "smaller-batches-clipped-short"}
 )
 """By data set what `best` is: on synthetic graphs the lowest validation error of 6-cycles in
-`results/search`; on ChEMBL, with six times as many graphs to train on, about as many steps."""
+`results/search` when it was chosen (docs/experiments.md); on ChEMBL, with six times as many graphs
+to train on, about as many steps."""
 BY_KINDS = "smaller-batches-clipped-distinct-ends-product-fast-averaged-1000"
 BEST: Mapping[tuple[str, str, str], str] = MappingProxyType(
     {

@@ -30,6 +30,7 @@ KEYS = frozenset(
         "settings",
         "test",
         "validation",
+        "epochs",
         "seconds",
         "hardware",
         "deviations",

@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 
 from i2gnn.data import Splits
+from i2gnn.errors import InputError
 from i2gnn.files import write_atomically
 from i2gnn.paper.experiment import Experiment
 from i2gnn.paper.records import read_record, thin_curve, write_record
@@ -24,7 +25,7 @@ from i2gnn.training.run import Prepared, prepare
 from i2gnn.training.sources import Sources
 from i2gnn.training.targets import first_target
 
-__all__ = ["Event", "Notify", "RunSettings", "Runner", "State", "state_of"]
+__all__ = ["ENDED", "Event", "Notify", "RunSettings", "Runner", "State", "state_of"]
 
 log = logging.getLogger(__name__)
 
@@ -52,6 +53,9 @@ class Event(NamedTuple):
 
 Notify = Callable[[Event], None]
 
+ENDED: tuple[State, ...] = ("done", "outdated", "failed")
+"""States in which there is nothing to be run."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class RunSettings:
@@ -78,6 +82,13 @@ class RunSettings:
 
 def state_of(experiment: Experiment, settings: RunSettings) -> Event:
     """What the files say about an experiment: done, stopped at an epoch, or waiting."""
+    try:
+        return _read_state(experiment, settings)
+    except InputError as error:  # a damaged file, which must not stop the others
+        return Event(experiment.name, "failed", note=str(error))
+
+
+def _read_state(experiment: Experiment, settings: RunSettings) -> Event:
     path, folder = experiment.record_path(settings.results), experiment.run_dir(settings.runs)
     if path.is_file():
         record = read_record(path)
@@ -113,9 +124,10 @@ class Runner:
             KeyboardInterrupt: Ctrl-C, or `stop`; the run can be resumed.
         """
         event = state_of(experiment, self.settings)
-        if event.state == "stopped" and not self.settings.resume:
+        finished = event.epoch >= experiment.epochs  # all but its record
+        if event.state == "stopped" and not (self.settings.resume or finished):
             event = event._replace(note="resume goes on")
-        elif event.state not in ("done", "outdated") and self._time_left() > 0:
+        elif event.state not in ENDED and self._time_left() > 0:
             if self.stop():
                 raise KeyboardInterrupt
             event = self._try(experiment, event.epoch)

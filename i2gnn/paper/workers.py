@@ -14,7 +14,7 @@ import torch
 
 from i2gnn.models import REGISTRY
 from i2gnn.paper.experiment import Experiment
-from i2gnn.paper.runner import Event, Notify, Runner, RunSettings, state_of
+from i2gnn.paper.runner import ENDED, Event, Notify, Runner, RunSettings, state_of
 from i2gnn.training.sources import inputs_of
 
 __all__ = ["run_experiments", "take_next"]
@@ -55,7 +55,7 @@ def run_experiments(
     waiting = []
     for experiment in experiments:
         event = state_of(experiment, settings)
-        if event.state in ("done", "outdated"):
+        if event.state in ENDED:
             keep(event)
         else:
             waiting.append(experiment)

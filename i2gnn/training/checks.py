@@ -70,6 +70,8 @@ def _check_distinct(model: nn.Module, data: GraphStore, config: TrainingConfig) 
     if data.level != "node":
         raise InputError(f"distinct nodes have targets at nodes; the level is {data.level}")
     problem: str | None = "has no subgraphs"
+    if isinstance(data, Subgraphs) and data.identifiers:
+        problem = "joins the subgraphs"
     if isinstance(model, IdentifierGNN) and model.identifiers:
         problem = joins_roots(model.train())
     if problem is not None:
@@ -103,6 +105,7 @@ def measure_targets(data: GraphStore, splits: Splits, config: TrainingConfig) ->
             raise InputError(f"a target is missing in all of the {name} graphs")
     if data.y.is_floating_point() and data.y.isinf().any():
         raise InputError("a target is infinite; expected numbers, or NaN where it is missing")
+    _check_metric(config)
     if config.loss in ("bce", "ce"):
         _check_classes(data.y, config)
         return Scaling.none(data.y.shape[1])
@@ -111,10 +114,19 @@ def measure_targets(data: GraphStore, splits: Splits, config: TrainingConfig) ->
     return Scaling.measure(_targets(data, chosen), standardize=config.standardize != "none")
 
 
+def _check_metric(config: TrainingConfig) -> None:
+    """Classes are not judged as numbers, nor numbers as classes."""
+    classes = config.loss in ("bce", "ce")
+    if classes and config.metric not in ("auto", "accuracy"):
+        raise InputError(
+            f"loss {config.loss} gives classes; metric is {config.metric}, expected accuracy"
+        )
+    if config.metric == "accuracy" and not classes:
+        raise InputError(f"metric accuracy is of classes; loss is {config.loss}, expected bce, ce")
+
+
 def _check_classes(y: Tensor, config: TrainingConfig) -> None:
-    """Targets of a classification are classes, and are not judged as numbers."""
-    if config.loss == "ce" and config.metric not in ("auto", "accuracy"):
-        raise InputError(f"loss ce gives classes; metric is {config.metric}, expected accuracy")
+    """Targets of a classification are classes."""
     if config.loss == "ce" and y.shape[1] != 1:
         raise InputError(f"loss ce gives one class a row; the targets have {y.shape[1]} columns")
     known = y[~y.isnan()] if y.is_floating_point() else y

@@ -75,7 +75,9 @@ class TrainingConfig(Settings):
     memory_budget: str | None = option(
         None, "such as 2GB: extract while running, as many roots at a time as fit"
     )
-    seed: int = option(0, "of the weights, the order of graphs, branches and dropout", minimum=0)
+    seed: int = option(
+        0, "of the weights, the order of graphs, branches and dropout", minimum=0, below=2**63
+    )
     device: str = option("auto", "auto, cpu, cuda or cuda:N")
     precision: Literal["float32", "tf32", "bfloat16", "float64"] = option(
         "float32", "tf32: fast matrix products on GPUs; bfloat16: mixed"

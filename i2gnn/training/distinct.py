@@ -125,7 +125,9 @@ def _draw_one_of_each(nodes: Tensor, kind: Ints, y: npt.NDArray[Any]) -> Tensor:
     """Of the nodes with targets one of each kind and with each target."""
     known = nodes.numpy()[(y[nodes] == y[nodes]).any(1)]
     drawn = np.random.default_rng(0).permutation(known)
-    what = np.column_stack([kind[drawn], y[drawn]])
+    # Column by column, where missing targets are equal to each other.
+    targets = [np.unique(column, return_inverse=True)[1] for column in y[drawn].T]
+    what = np.column_stack([kind[drawn], *targets])
     return torch.from_numpy(drawn[np.unique(what, axis=0, return_index=True)[1]])
 
 

@@ -52,6 +52,7 @@ def environment(config: TrainingConfig) -> Iterator["Fabric"]:
         precision=mixed,
     )
     deterministic = torch.are_deterministic_algorithms_enabled()
+    warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
     devices = [device.index] if device.type == "cuda" else []
     with torch.random.fork_rng(devices), matmul_precision(config.precision):
         try:
@@ -61,7 +62,7 @@ def environment(config: TrainingConfig) -> Iterator["Fabric"]:
             torch.manual_seed(config.seed)
             yield fabric
         finally:
-            torch.use_deterministic_algorithms(deterministic)
+            torch.use_deterministic_algorithms(deterministic, warn_only=warn_only)
 
 
 def place(data: Store, device: torch.device, dtype: torch.dtype) -> Store:

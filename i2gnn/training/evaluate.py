@@ -83,6 +83,12 @@ def compare(
     unknown = [name for name in metrics if name not in METRICS]
     if unknown:
         raise InputError(f"metric is {unknown[0]!r}; expected one of {', '.join(METRICS)}")
+    classes = target.shape[1] == 1 and set(metrics) == {"accuracy"}  # from [n, C] logits
+    if len(prediction) != len(target) or not (classes or prediction.shape == target.shape):
+        raise InputError(
+            f"the model returned {list(prediction.shape)}; expected {list(target.shape)}, as the "
+            "targets are"
+        )
     unit = (scaling or Scaling.none(target.shape[1])).to(prediction).unit
     return {name: METRICS[name](prediction, target, unit) for name in metrics}
 

@@ -11,6 +11,7 @@ from i2gnn.data import (
     read_chembl,
     read_counting,
 )
+from i2gnn.errors import InputError
 from i2gnn.graphs import GraphStore
 from i2gnn.models import Network
 from i2gnn.training.config import DataConfig
@@ -68,6 +69,11 @@ class Sources:
     def _read(self, config: DataConfig) -> CountingData:
         if config.name == "counting":
             return read_counting(self.data_root, config.limit, config.more, config.seed)
+        if config.more is not None or (config.name != "chembl" and config.limit is not None):
+            raise InputError(
+                f"data {config.name} takes no {'limit' if config.more is None else 'more'}; "
+                "counting has both, chembl a limit, synthetic a count"
+            )
         if config.name == "chembl":
             return read_chembl(self.data_root, config.limit)
         return draw_counting(config.count, config.seed, self.progress)

@@ -41,7 +41,8 @@ class Scaling:
         values = targets.detach().cpu().double()
         center = values.nanmean(dim=0).nan_to_num()
         std = (values - center).square().nanmean(dim=0).sqrt().nan_to_num()
-        std = torch.where(std > 0, std, 1.0)
+        largest = values.nan_to_num().abs().amax(dim=0) if len(values) else 0.0
+        std = torch.where(std > 1e-12 * largest, std, 1.0)  # of a constant it may be rounding
         if standardize:
             return cls(center=center, scale=std, unit=std)
         return cls(center=torch.zeros_like(std), scale=torch.ones_like(std), unit=std)

@@ -85,6 +85,20 @@ def test_failures_are_told_at_the_end(command, capsys, tmp_path):
     assert "SHA-256" in err
 
 
+def test_smoke_tests_of_other_settings_are_made_again(command, capsys, tmp_path):
+    part = ["--only", "cycle3", "--models", "mpnn", "--datasets", "counting", "--json", "--quiet"]
+    assert command("table2", *part) == 0
+    path = tmp_path / "results" / "table2" / "quick-paper-counting-mpnn-cycle3-0.json"
+    record = json.loads(path.read_text())
+    record["settings"]["training"]["batch_size"] = 5
+    path.write_text(json.dumps(record))
+    capsys.readouterr()
+    assert command("table2", *part, "--jobs", "7") == 0
+    (again,) = json.loads(capsys.readouterr().out)
+    assert again["settings"]["training"]["batch_size"] == 4
+    assert again["hardware"]["runs_at_once"] == 1  # as there is one
+
+
 @pytest.mark.parametrize(
     ("text", "seconds"), [("540", 540), ("9m", 540), ("1.5h", 5400), ("20s", 20)]
 )

@@ -41,3 +41,8 @@ def test_masks_are_indices() -> None:
     train = torch.tensor([True, False, True, False])
     splits = Splits(train, [False, True, False, False], [3])
     assert [part.tolist() for part in vars(splits).values()] == [[0, 2], [1], [3]]
+
+
+def test_nothing_is_left_for_a_part_that_gets_none() -> None:
+    splits = Splits.random(5, (0.5, 0.5, 0.0))
+    assert [len(part) for part in (splits.train, splits.val, splits.test)] == [2, 3, 0]

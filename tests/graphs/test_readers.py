@@ -215,3 +215,39 @@ def test_a_minus_is_standard_input() -> None:
         os.close(kept)
         os.close(ours)
     assert block.store.num_nodes == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.txt", '0 1 "x\n1 2 y"\n2 0 z\n'),
+        ("a.txt", "0 1 1,5\n1 2 1,0\n2 0 2,5\n"),
+        ("a.names", 'a b\n"b c\nc" a\n'),
+        ("a.names", "a b 1,5\nb c 1,0\nc a 2,5\n"),
+        ("a.names", "Rio de Janeiro,Lima\nLima,La Paz 2\nLa Paz 2,Rio de Janeiro\n"),
+    ],
+)
+def test_quotes_and_commas_take_no_edges_away(tmp_path: Path, name: str, text: str) -> None:
+    (block,), problems = read(written(tmp_path, name, text))
+    assert block.store.num_edges == 6 and not problems
+    quoted = '"' in text and name == "a.names"
+    assert block.store.num_nodes == (5 if quoted else 3)
+
+
+def test_a_quote_that_does_not_end(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="not a table"):
+        read(written(tmp_path, "a.csv", 'source,target\n0,1\n"1,2\n2,0\n'))
+
+
+def test_names_may_be_of_another_encoding(tmp_path: Path) -> None:
+    path = tmp_path / "a.smi"
+    path.write_bytes(b"CCO ethanol\nC1CC1 cyclopropan\xe9\nC\xe9C x\n")
+    (block,), (problem,) = read(path)
+    assert block.numbers == [0, 1] and problem.line == 3
+
+
+def test_endings_in_capitals(tmp_path: Path) -> None:
+    path = tmp_path / "a.SMI.GZ"
+    path.write_bytes(gzip.compress(b"CCO\n"))
+    (block,), _ = read(path)
+    assert block.smiles == ["CCO"]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from i2gnn.errors import InputError
 from i2gnn.paper import workers
 from i2gnn.paper.counting import TABLES
 from i2gnn.paper.plan import choose_experiments
@@ -228,3 +229,44 @@ def test_processes_side_by_side(tmp_path, monkeypatch):
     assert "synthetic5000.npz is not in" in events[failing.name].note
     record = read_record(experiments[3].record_path(where.results))
     assert record["hardware"]["runs_at_once"] == 2
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("damaged", ["record", "checkpoint"])
+def test_a_damaged_file_fails_its_own_run_alone(tmp_path, jobs, damaged):
+    first, second = quick(models=["mpnn"], seeds=[0, 1])
+    where = settings(tmp_path, jobs=jobs)
+    path = first.record_path(where.results)
+    if damaged == "checkpoint":
+        path = first.run_dir(where.runs) / CHECKPOINT
+    path.parent.mkdir(parents=True)
+    path.write_text("garbage")
+    assert state_of(first, where).state == "failed"
+    events = run([first, second], where)
+    assert events[first.name].state == "failed" and str(path) in events[first.name].note
+    assert events[second.name].state == "done"
+
+
+def test_a_finished_run_without_its_record_needs_no_word(tmp_path):
+    (experiment,) = quick(models=["mpnn"])
+    where = settings(tmp_path)
+    run([experiment], where)
+    experiment.record_path(where.results).unlink()
+    assert run([experiment], where)[experiment.name].state == "done"
+    assert experiment.record_path(where.results).is_file()
+
+
+def test_candidates_on_distinct_nodes_are_none_for_graphs():
+    asked = {
+        "presets": [
+            "best-smaller-batches",
+            "best-smaller-batches-distinct-additive-squared-fast-5000",
+        ]
+    }
+    assert {str(one.preset) for one in quick("search6", **asked)} == {"quick-best-smaller-batches"}
+    assert len({str(one.preset) for one in quick("search", **asked)}) == 2
+
+
+def test_what_is_asked_for_is_known_though_not_together():
+    with pytest.raises(InputError, match="no runs of these targets, models and data sets"):
+        quick(presets=["paper", "best"], models=["mpnn"], targets=["cycle7"])

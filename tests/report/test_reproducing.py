@@ -23,6 +23,7 @@ def record(model, target, seed, test, **changes):
         "seed": seed,
         "test": test,
         "validation": test / 2,
+        "epochs": 2,
         "seconds": 10.5,
         "hardware": {"device": "cpu", "cpu": "Abacus <8>", "runs_at_once": 4},
         "deviations": ["TF32"],

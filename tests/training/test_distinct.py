@@ -200,3 +200,13 @@ def test_kinds_go_with_the_subgraphs() -> None:
     assert with_kinds(data) is data
     batch = data.batch([3, 1])
     assert isinstance(batch, Subgraphs) and batch.kind.shape == (batch.num_nodes,)
+
+
+@pytest.mark.parametrize(("value", "left"), [(1.0, 1), (float("nan"), 1)])
+def test_a_target_that_is_missing_is_a_target(value: float, left: int) -> None:
+    triangle = [(0, 1), (1, 2), (2, 0)]
+    graphs = GraphStore.from_edge_lists([triangle] * 40, symmetrize=True)
+    y = torch.tensor([[1.0, value]]).repeat(graphs.num_nodes, 1)
+    distinct = Distinct(make_model().extract(graphs.with_targets(y, "node")), split())
+    here = torch.isin(distinct.data.node_to_graph, split().train)
+    assert int((here & (distinct.data.pair_count > 0)).sum()) == left

@@ -36,3 +36,16 @@ def test_evaluate_compares_with_the_targets() -> None:
     bare = GraphStore.from_edge_lists([[(0, 1)]], symmetrize=True)
     with pytest.raises(InputError, match="no targets"):
         evaluate(model, bare)
+
+
+def test_shapes_are_not_spread() -> None:
+    """One output for two targets would be compared with both of them."""
+    model, data = make_model().eval(), stars(9)
+    assert data.y is not None
+    twice = data.with_targets(torch.cat([data.y, data.y], dim=1), "node")
+    with pytest.raises(InputError, match=r"returned \[\d+, 1\]; expected \[\d+, 2\]"):
+        evaluate(model, twice)
+    with pytest.raises(InputError, match=r"returned \[\d+, 1\]; expected \[9, 1\]"):
+        evaluate(model, data.with_targets(torch.ones(9), "graph"))
+    classes = data.with_targets(torch.zeros(data.num_nodes), "node")
+    assert 0 <= evaluate(make_model(3).eval(), classes, metrics=["accuracy"])["accuracy"][0] <= 1

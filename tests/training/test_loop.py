@@ -168,6 +168,8 @@ def test_a_run_is_not_overwritten(tmp_path: Path) -> None:
         ((0, 2.0), {"loss": "bce"}, r"the targets are \d\.\.\d+; loss bce takes 0 and 1"),
         ((0, 0.5), {"loss": "ce"}, r"loss ce takes classes 0, 1, \.\.\."),
         ((0, 1.0), {"loss": "ce", "metric": "mae"}, "metric is mae, expected accuracy"),
+        ((0, 1.0), {"loss": "bce", "metric": "mae"}, "metric is mae, expected accuracy"),
+        ((0, 1.0), {"loss": "l1", "metric": "accuracy"}, "metric accuracy is of classes"),
     ],
 )
 def test_targets_that_cannot_be_learnt_are_named(
@@ -292,6 +294,16 @@ def test_same_seed_same_run_and_the_callers_state_is_kept(tmp_path: Path) -> Non
     assert torch.equal(torch.get_rng_state(), before)
     assert not torch.are_deterministic_algorithms_enabled()
     assert_same_run(tmp_path / "one", tmp_path / "two")
+
+
+def test_the_callers_mode_comes_back() -> None:
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    try:
+        fit(make_model(), stars(), split(), config(epochs=1), progress=False)
+        assert torch.are_deterministic_algorithms_enabled()
+        assert torch.is_deterministic_algorithms_warn_only_enabled()
+    finally:
+        torch.use_deterministic_algorithms(False)
 
 
 def test_mistakes_are_named() -> None:

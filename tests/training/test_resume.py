@@ -10,8 +10,10 @@ import torch
 
 from i2gnn.data import Splits
 from i2gnn.errors import InputError
+from i2gnn.graphs import GraphStore
 from i2gnn.training import Checkpoint, fit
 from i2gnn.training.loop import CHECKPOINT
+from i2gnn.training.resume import digest_data
 from tests.training.test_loop import config
 from tests.training.toy import make_model, split, stars
 
@@ -82,3 +84,19 @@ def test_resume_where_sums_are_rounded_otherwise(tmp_path: Path) -> None:
     dataclasses.replace(checkpoint, scaling=rounded).save(tmp_path / CHECKPOINT)
     result = fit(make_model(), stars(), split(), config(epochs=7), run_dir=tmp_path, resume=True)
     assert result.epochs == 7
+
+
+@pytest.mark.parametrize("other", ["column", "row"])
+def test_targets_may_lie_anyhow_in_memory(other: str) -> None:
+    """A column of a table is [n, 1] of stride n, which is no way for bytes to lie."""
+    data, splits = stars(), split()
+    y = data.y.clone()
+    strided = torch.stack([y[:, 0], y[:, 0]]).t()[:, :1] if other == "column" else y.t().clone().t()
+    assert torch.equal(strided, y)
+    assert digest_data(data.with_targets(strided, "node"), splits) == digest_data(data, splits)
+
+
+def test_graphs_need_no_edges() -> None:
+    lonely = GraphStore.from_edge_lists([[], []], num_nodes=[1, 1])
+    empty = torch.empty(0, dtype=torch.int64)
+    assert digest_data(lonely, Splits(torch.tensor([0]), torch.tensor([1]), empty))

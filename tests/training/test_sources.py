@@ -1,8 +1,10 @@
 from unittest.mock import patch
 
+import pytest
 import torch
 
 from i2gnn.data.counting import generate_graphs
+from i2gnn.errors import InputError
 from i2gnn.models import I2GNN, MPNN, PPGN, SubgraphMPNN
 from i2gnn.training import DataConfig
 from i2gnn.training.sources import Sources
@@ -53,3 +55,16 @@ def test_kinds_of_nodes_are_found_once():
     )
     assert again.kind is last.kind and len(last.kind) == last.num_nodes
     assert first.labels is last.labels
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        ({"name": "synthetic", "limit": 30}, "synthetic takes no limit"),
+        ({"name": "synthetic", "more": 3}, "synthetic takes no more"),
+        ({"name": "chembl", "limit": 30, "more": 3}, "chembl takes no more"),
+    ],
+)
+def test_settings_that_data_do_not_have_are_refused(data, words):
+    with pytest.raises(InputError, match=words):
+        Sources("none").load(DataConfig.from_dict(data))

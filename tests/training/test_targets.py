@@ -56,3 +56,11 @@ def test_missing_targets_give_no_gradient(loss: str) -> None:
 def test_no_known_target_at_all() -> None:
     output = torch.ones(2, 1)
     assert float(compute_loss("l1", output, torch.full((2, 1), NAN), Scaling.none(1))) == 0
+
+
+@pytest.mark.parametrize("count", [3, 7, 100])
+def test_a_constant_has_the_unit_one(count: int) -> None:
+    """Also where its mean is rounded, and differs from it."""
+    values = torch.full((count, 1), 0.1, dtype=torch.float64)
+    assert Scaling.measure(values).unit.item() == 1
+    assert Scaling.measure(values + torch.arange(count).unsqueeze(1) * 1e-9).unit.item() < 1e-6

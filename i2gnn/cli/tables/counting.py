@@ -1,8 +1,10 @@
 """`i2gnn reproduce table2` and the other counting experiments: trains all cells, prints them."""
 
 import argparse
+import dataclasses
 import json
 import shlex
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -51,7 +53,7 @@ def execute(arguments: argparse.Namespace) -> int:
     """Plans, runs, prints the table."""
     from i2gnn.cli.tables.progress import show_progress
     from i2gnn.paper.counting import TABLES
-    from i2gnn.paper.runner import state_of
+    from i2gnn.paper.runner import ENDED, state_of
     from i2gnn.paper.workers import run_experiments
 
     table = TABLES[arguments.table]
@@ -64,11 +66,15 @@ def execute(arguments: argparse.Namespace) -> int:
     for place, event in enumerate(before):
         if event.state == "outdated" and arguments.quick:  # a smoke test is made again
             experiments[place].record_path(settings.results).unlink()
+            shutil.rmtree(experiments[place].run_dir(settings.runs), ignore_errors=True)
             before[place] = state_of(experiments[place], settings)
+    waiting = sum(event.state not in ENDED for event in before)
+    settings = dataclasses.replace(settings, jobs=max(1, min(settings.jobs, waiting)))
     with show_progress(experiments, before, enabled=not quiet) as notify:
         events = run_experiments(experiments, settings, notify)
     failed = [event for event in events.values() if event.state == "failed"]
-    _print_results(table, experiments, settings, arguments.json)
+    made = [one for one in experiments if events[one.name].state == "done"]
+    _print_results(table, experiments, made, settings, arguments.json)
     outdated = [event for event in events.values() if event.state == "outdated"]
     left = [e for e in events.values() if e.state in ("stopped", "waiting")]
     for event in failed:
@@ -166,17 +172,18 @@ def _print_plan(experiments: "list[Experiment]", events: list[Any], as_json: boo
 
 
 def _print_results(
-    table: "CountingTable", experiments: "list[Experiment]", settings: "RunSettings", as_json: bool
+    table: "CountingTable",
+    experiments: "list[Experiment]",
+    made: "list[Experiment]",
+    settings: "RunSettings",
+    as_json: bool,
 ) -> None:
+    """Prints the cells of the experiments, from the records of those that were made."""
     from i2gnn.cli.tables.cells import result_tables
     from i2gnn.paper.records import read_record
     from i2gnn.paper.summary import summarize
 
-    records = []
-    for experiment in experiments:
-        path = experiment.record_path(settings.results)
-        if path.is_file() and not experiment.differences(record := read_record(path)):
-            records.append(record)
+    records = [read_record(experiment.record_path(settings.results)) for experiment in made]
     if as_json:
         print(json.dumps(records, indent=2))
         return

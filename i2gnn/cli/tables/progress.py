@@ -15,7 +15,7 @@ from i2gnn.counting import in_words
 from i2gnn.paper.counting import dataset_title, model_title
 from i2gnn.paper.experiment import Experiment
 from i2gnn.paper.presets import Preset
-from i2gnn.paper.runner import Event, Notify
+from i2gnn.paper.runner import ENDED, Event, Notify
 
 __all__ = ["show_progress"]
 
@@ -95,7 +95,7 @@ class _View:
     def _finished(self) -> int:
         """Epochs that need not be run any more."""
         return sum(
-            self._epochs[name] if event.state in ("done", "failed", "outdated") else event.epoch
+            self._epochs[name] if event.state in ENDED else event.epoch
             for name, event in self._states.items()
         )
 

@@ -9,6 +9,8 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from i2gnn.errors import InputError
+
 __all__ = ["add_arguments", "execute"]
 
 NOTES = """\
@@ -30,7 +32,10 @@ def execute(arguments: argparse.Namespace) -> int:
     """Runs the models, writes the records, prints the table."""
     from i2gnn.paper.records import record_name, write_record
     from i2gnn.paper.table1 import reproduce_table1
+    from i2gnn.training.environment import resolve_device
 
+    if resolve_device(arguments.device).type != "cpu" and arguments.device != "auto":
+        raise InputError(f"--device is {arguments.device!r}; table1 runs on the CPU, in float64")
     records = reproduce_table1(
         arguments.data_root,
         seed=arguments.seed,
