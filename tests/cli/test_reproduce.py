@@ -122,6 +122,14 @@ def test_wrong_use(command, capsys):
     assert main(["reproduce"]) == 2
 
 
+@pytest.mark.parametrize(
+    ("device", "words"), [("cuda:99", "this machine has"), ("banana", "expected auto, cpu")]
+)
+def test_devices_are_checked_where_all_is_done_on_the_cpu(capsys, device, words):
+    assert main(["reproduce", "table1", "--quick", "--device", device]) != 0
+    assert words in capsys.readouterr().err
+
+
 def test_the_view_of_all_runs():
     chosen = ["mpnn", "i2gnn"]
     experiments = choose_experiments(TABLES["table2"], targets=["cycle5"], models=chosen)

@@ -248,6 +248,7 @@ def test_both_pages(results):
     parser.feed(page)
     assert "Abacus &lt;8&gt;" in page and "Abacus <8>" not in page
     assert 'class="cell met"' in page and 'class="cell unmet"' in page
+    assert "goal 0.0045" in page and "goal 0.00020" in page  # as many digits as the error has
     assert page.count("<svg") == 8  # all errors, curves of five columns, errors of two targets
     write_reproduction(results, results / "again.md", results / "again.html")
     assert (results / "again.html").read_text(encoding="utf-8") == page
